@@ -1,0 +1,42 @@
+"""One cloud-edge cluster for RLinf: the table of contents of `pulumi up`."""
+
+import pulumi
+
+from components.bootstrap_vm import BootstrapVm
+from components.cloud_node import CloudNode
+from components.cluster import open_gate
+from components.easytier import join_overlay
+from components.edge_host import EdgeHost
+from components.member import MemberArgs
+from components.outputs import outputs
+from components.plan import make_plan
+from components.ray_node import start_ray
+from config.load import load
+
+# Settings: validated before anything is created.
+settings = load()
+cluster = settings.cluster
+plan = make_plan(cluster)
+args = {
+    member.name: MemberArgs(settings, plan, host, member)
+    for member, host in zip(plan.members, cluster.hosts, strict=True)
+}
+
+# Hosts: checked and equipped, all in parallel.
+bootstrap = BootstrapVm(args[cluster.bootstrap.name])
+cloud = [CloudNode(args[node.name]) for node in cluster.cloud]
+edges = [EdgeHost(args[edge.name]) for edge in cluster.edges]
+head, *workers = [*cloud, *edges]
+
+# Overlay: EasyTier on the bootstrap, then on every other host in parallel.
+overlay = join_overlay(bootstrap, [head, *workers])
+
+# Ray: the head, then every other node in parallel.
+ray = start_ray(head, workers, overlay)
+
+# Gate: the head sees N of N nodes, each with its own rank and overlay IP.
+gate = open_gate(head, ray)
+
+# Outputs: known only once the gate has opened, so that they are never those of a cluster that does not work.
+for name, value in outputs(cluster, plan).items():
+    pulumi.export(name, gate.stdout.apply(lambda _, value=value: value))

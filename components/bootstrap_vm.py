@@ -1,0 +1,14 @@
+"""The bootstrap VM of the guide: a host with a public address at which all others join the overlay. No Ray."""
+
+from __future__ import annotations
+
+import pulumi
+
+from components.member import MemberArgs, MemberHost, overlay_settings
+
+
+class BootstrapVm(MemberHost):
+    """The EasyTier bootstrap."""
+
+    def __init__(self, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("BootstrapVm", args, overlay_settings(args.settings.cluster), opts)

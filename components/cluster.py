@@ -1,0 +1,60 @@
+"""The gate: the head sees N of N nodes, each with its own rank and overlay IP, and each working."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pulumi
+from pulumi_command import remote
+
+from components.host import encoded
+from components.member import RayMember
+from components.plan import Plan
+from components.rlinf import render_config
+
+
+def open_gate(head: RayMember, ray: Mapping[str, remote.Command]) -> remote.Command:
+    """The command that is done when every node of the plan has run a task.
+
+    It runs again whenever the plan changes or a Ray was started anew, and leaves the rendered RLinf config on the
+    head, in /etc/rlinf-cloud-edge/rlinf/cluster.yaml.
+
+    Args:
+        head: the node of rank 0.
+        ray: what `start_ray` returned.
+    """
+    settings = head.args.settings
+    plan = head.args.plan
+    lines = pulumi.Output.all(*(command.stdout for command in ray.values()))
+    return head.host.run(
+        "gate",
+        {
+            "REPAIR": settings.cluster.repair or "",
+            "NODES": lines.apply(lambda told: "; ".join(map(str.strip, told))),
+            "RAY_USER": head.host.user,
+            "RLINF_CONFIG_BASE64": encoded(render_config(plan, settings.cluster.rlinf)),
+            "PLAN_BASE64": encoded(
+                gate_plan(
+                    plan,
+                    settings.cluster.ray.version,
+                    settings.cluster.overlay.device,
+                    settings.cluster.ray.join_timeout,
+                )
+            ),
+        },
+        pulumi.ResourceOptions(parent=head, depends_on=list(ray.values())),
+    )
+
+
+def gate_plan(plan: Plan, ray: str, device: str, timeout: int) -> str:
+    """What `gate.py` reads: JSON with the nodes that must be there.
+
+    Args:
+        plan: the plan.
+        ray: the Ray version of every node.
+        device: network device of every node.
+        timeout: seconds to wait for all nodes.
+    """
+    nodes = [{"name": node.name, "rank": node.rank, "ip": node.overlay_ip} for node in plan.nodes]
+    return json.dumps({"address": plan.ray_address, "timeout": timeout, "device": device, "ray": ray, "nodes": nodes})

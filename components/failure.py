@@ -1,0 +1,65 @@
+"""What a failed command means and what to do about it, beside pulumi-command's own words.
+
+The scripts explain what goes wrong on a host; this is for what goes wrong on the way there, where only the plugin
+speaks. Nothing is retried here.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pulumi
+
+_MEANINGS = (
+    (
+        re.compile(r"host key mismatch", re.IGNORECASE),
+        (
+            "shows another host key than ssh.host_key. If the machine was set up anew, print its key there with "
+            "`cat /etc/ssh/ssh_host_ed25519_key.pub` and correct ssh.host_key; if not, somebody may be in between"
+        ),
+    ),
+    (
+        re.compile(r"unable to authenticate|permission denied|no supported methods remain", re.IGNORECASE),
+        (
+            "refuses the login. Check ssh.user, and that the SSH agent (`ssh-add -l`) or ssh.key_file holds a key "
+            "that is in its authorized_keys"
+        ),
+    ),
+    (
+        re.compile(r"no such host|server misbehaving|name or service not known", re.IGNORECASE),
+        ("has an address that can't be resolved. Correct ssh.address"),
+    ),
+    (
+        re.compile(r"refused|timeout|timed out|no route|unreachable|connect failed|failed attempts", re.IGNORECASE),
+        (
+            "can't be reached. Check that it is on, that sshd runs, ssh.address and ssh.port, and the way there "
+            "(firewall, VPN, ssh.jump)"
+        ),
+    ),
+)
+
+
+def meaning(errors: list[str]) -> str | None:
+    """What errors of pulumi-command say about the way to a host; None where a script has spoken."""
+    newest = errors[0] if errors else ""
+    if "Process exited" in newest or "exit status" in newest:
+        return None
+    return next((text for pattern, text in _MEANINGS if pattern.search(newest)), None)
+
+
+def explain(command: str, host: str, endpoint: str) -> pulumi.ErrorHook:
+    """An error hook that names the host and the fix.
+
+    Args:
+        command: name of the command's resource; hooks are told apart by name.
+        host: name of the host.
+        endpoint: how it is reached.
+    """
+
+    def hook(args: pulumi.ErrorHookArgs) -> bool:
+        text = meaning(args.errors)
+        if text is not None:
+            pulumi.log.error(f"{host} ({endpoint}) {text}.")
+        return False
+
+    return pulumi.ErrorHook(f"explain-{command}", hook)

@@ -1,0 +1,194 @@
+"""A machine we can run things on: its connection, its privilege and the three scripts that it gets.
+
+The only module that builds an SSH connection. What runs remotely are the files in `scripts/`; settings reach them
+on standard input, one `KEY=value` a line, so that nothing of them is in an argument, and nothing needs quoting.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulumi
+from pulumi_command import remote
+
+from components.failure import explain
+from config.load import Settings
+from config.models import Bootstrap, RayHost
+
+SCRIPTS = Path(__file__).parent / "scripts"
+LIBEXEC = "/opt/rlinf-cloud-edge/libexec"
+
+_DIAL_SECONDS = 3
+# The pauses of pulumi-command 1.2.1 between two dials: 0.1 s, each half as long again, at most 5 s.
+_FIRST_PAUSE, _PAUSE_GROWTH, _LONGEST_PAUSE = 0.1, 1.5, 5.0
+
+
+def dial_attempts(seconds: float) -> int:
+    """How many dials to allow so that a host that refuses them is tried for at least that long.
+
+    A host that does not answer at all takes up to `_DIAL_SECONDS` more for each.
+    """
+    attempts, waited, pause = 1, 0.0, _FIRST_PAUSE
+    while waited < seconds:
+        waited += pause
+        pause = min(pause * _PAUSE_GROWTH, _LONGEST_PAUSE)
+        attempts += 1
+    return attempts
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine that we log in to. From here on nobody cares where it came from."""
+
+    name: str
+    user: str
+    """The account that we log in as, and that Ray runs as."""
+    endpoint: str
+    """`address:port`, with the jump host where there is one: what makes this machine this machine."""
+    connection: remote.ConnectionArgs
+
+    def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
+        """Checks the host and installs the scripts and what they need; undone by removing everything."""
+        stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
+        return self._command("prepare", "exec bash -s -- up", "exec bash -s -- down", stdin, opts)
+
+    def run(self, step: str, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
+        """Runs `scripts/<step>.sh up` as root; destroying the resource runs it with `down`.
+
+        Args:
+            step: name of the script.
+            settings: what it reads on standard input; kept as a secret.
+            opts: parent and dependencies.
+        """
+        script = f"{LIBEXEC}/{step}.sh"
+        sudo = "" if self.user == "root" else "sudo -n "
+        stdin = pulumi.Output.secret(self._stdin({**settings, "SCRIPTS": scripts_digest()}))
+        return self._command(
+            step, f"exec {sudo}{script} up", f"test ! -e {script} || exec {sudo}{script} down", stdin, opts
+        )
+
+    def _command(
+        self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
+    ) -> remote.Command:
+        name = f"{self.name}-{step}"
+        return remote.Command(
+            name,
+            connection=self.connection,
+            create=up,
+            delete=down,
+            stdin=stdin,
+            # Stock sshd refuses the environment variables that pulumi-command would send.
+            add_previous_output_in_env=False,
+            logging=remote.Logging.STDERR,
+            # Another machine is another host: the old one is cleaned first, over the old connection.
+            triggers=[self.endpoint],
+            opts=pulumi.ResourceOptions.merge(
+                opts,
+                pulumi.ResourceOptions(
+                    delete_before_replace=True,
+                    hooks=pulumi.ResourceHookBinding(on_error=[explain(name, self.name, self.endpoint)]),
+                ),
+            ),
+        )
+
+    def _stdin(self, settings: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[str]:
+        return pulumi.Output.all(**{"HOST": self.name, **settings}).apply(settings_text)
+
+
+def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
+    """The machine of one entry of the settings, with the defaults of `cluster.ssh` filled in."""
+    cluster = settings.cluster
+    by_name = {other.name: other for other in cluster.hosts}
+    port = host.ssh.port or cluster.ssh.port
+    jump = by_name[host.ssh.jump] if host.ssh.jump else None
+    if host.ssh.host_key is None:
+        pulumi.log.warn(
+            f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
+            f"ssh-keyscan -t ed25519 -p {port} {host.ssh.address}"
+        )
+    return Host(
+        name=host.name,
+        user=host.ssh.user or cluster.ssh.user,
+        endpoint=f"{host.ssh.address}:{port}" + (f" through {jump.name}" if jump else ""),
+        connection=remote.ConnectionArgs(
+            host=host.ssh.address,
+            port=port,
+            user=host.ssh.user or cluster.ssh.user,
+            host_key=host.ssh.host_key,
+            private_key=settings.private_keys.get(host.name),
+            per_dial_timeout=_DIAL_SECONDS,
+            dial_error_limit=dial_attempts(host.ssh.connect_timeout or cluster.ssh.connect_timeout),
+            proxy=_proxy(settings, jump) if jump else None,
+        ),
+    )
+
+
+def _proxy(settings: Settings, jump: Bootstrap | RayHost) -> remote.ProxyConnectionArgs:
+    ssh = settings.cluster.ssh
+    return remote.ProxyConnectionArgs(
+        host=jump.ssh.address,
+        port=jump.ssh.port or ssh.port,
+        user=jump.ssh.user or ssh.user,
+        host_key=jump.ssh.host_key,
+        private_key=settings.private_keys.get(jump.name),
+        per_dial_timeout=_DIAL_SECONDS,
+        dial_error_limit=dial_attempts(jump.ssh.connect_timeout or ssh.connect_timeout),
+    )
+
+
+def settings_text(settings: Mapping[str, str]) -> str:
+    """The settings as the scripts read them: `KEY=value`, one a line, in a stable order.
+
+    Raises:
+        ValueError: a value is not one line; the caller should have encoded it.
+    """
+    for key, value in settings.items():
+        if "\n" in value or "\0" in value:
+            raise ValueError(f"the setting {key} is not one line")
+    return "".join(f"{key}={settings[key]}\n" for key in sorted(settings))
+
+
+def encoded(text: str) -> str:
+    """Several lines as one: base64."""
+    return base64.b64encode(text.encode()).decode()
+
+
+@functools.cache
+def packed_scripts() -> str:
+    """All files of `scripts/` as a gzipped tar archive in base64; the same bytes for the same files."""
+    archive = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=archive, mode="wb", mtime=0, filename="") as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for path in _script_files():
+            entry = tarfile.TarInfo(path.name)
+            content = path.read_bytes()
+            entry.size, entry.mode = len(content), 0o755 if path.suffix == ".sh" else 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return base64.encodebytes(archive.getvalue()).decode()
+
+
+@functools.cache
+def scripts_digest() -> str:
+    """A digest of all files of `scripts/`: a changed script runs again, on every host."""
+    digest = hashlib.sha256()
+    for path in _script_files():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _script_files() -> Sequence[Path]:
+    return sorted(path for path in SCRIPTS.iterdir() if path.is_file())
+
+
+def _text(name: str) -> str:
+    return (SCRIPTS / name).read_text(encoding="utf-8")

@@ -1,0 +1,109 @@
+"""What the guide's three kinds of host have in common: a component that checks and equips its host.
+
+Its membership in the overlay (`easytier.py`) and its Ray (`ray_node.py`) become children of it later, since both
+wait for other hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_command import remote
+
+from components.host import Host, make_host
+from components.plan import RPC_PORT, Member, Plan, RayPorts
+from config.load import Settings
+from config.models import Bootstrap, Cluster, RayHost
+
+
+@dataclass(frozen=True)
+class MemberArgs:
+    """What a host component is made from."""
+
+    settings: Settings
+    plan: Plan
+    host: Bootstrap | RayHost
+    """The host's entry in the settings."""
+    member: Member
+    """The host's place in the plan."""
+
+
+class MemberHost(pulumi.ComponentResource):
+    """A host that takes part in the cluster, checked and equipped."""
+
+    def __init__(
+        self,
+        kind: str,
+        args: MemberArgs,
+        prepare: Mapping[str, str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Prepares the host.
+
+        Args:
+            kind: last part of the component's type.
+            args: what it is made from.
+            prepare: settings of `prepare.sh`.
+            opts: as for every resource.
+        """
+        super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
+        self.args = args
+        self.host: Host = make_host(args.settings, args.host)
+        self.prepared: remote.Command = self.host.prepare(
+            {"REPAIR": args.settings.cluster.repair or "", **prepare}, pulumi.ResourceOptions(parent=self)
+        )
+        self.register_outputs({"overlay_ip": args.member.overlay_ip})
+
+    @property
+    def member(self) -> Member:
+        """The host's place in the plan."""
+        return self.args.member
+
+    @property
+    def facts(self) -> pulumi.Output[str]:
+        """The line of facts that the checks end with: `ready architecture=... ray=... python=... venv=...`."""
+        return self.prepared.stdout.apply(str.strip)
+
+
+class RayMember(MemberHost):
+    """A host that runs Ray."""
+
+    def __init__(self, kind: str, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        cluster = args.settings.cluster
+        user = args.host.ssh.user or cluster.ssh.user
+        super().__init__(
+            kind, args, {**overlay_settings(cluster), **ray_settings(cluster, args.plan.ports, user)}, opts
+        )
+
+
+def overlay_settings(cluster: Cluster) -> dict[str, str]:
+    """What `prepare.sh` needs to know about the overlay."""
+    easytier = cluster.overlay.easytier
+    return {
+        "EASYTIER_VERSION": easytier.version,
+        "EASYTIER_URL": easytier.url,
+        "EASYTIER_SHA256_X86_64": easytier.sha256.get("x86_64", ""),
+        "EASYTIER_SHA256_AARCH64": easytier.sha256.get("aarch64", ""),
+        "OVERLAY_PORT": str(cluster.overlay.port),
+        "RPC_PORT": str(RPC_PORT),
+    }
+
+
+def ray_settings(cluster: Cluster, ports: RayPorts, user: str) -> dict[str, str]:
+    """What `prepare.sh` needs to know about Ray."""
+    ray = cluster.ray
+    return {
+        "RAY_VERSION": ray.version,
+        "RAY_PYTHON": ray.python,
+        "RAY_VENV": ray.venv or "",
+        "RAY_PORTS": " ".join(map(str, ports.fixed)),
+        "RAY_INDEX_URL": ray.index_url or "",
+        "RAY_FIND_LINKS": ray.find_links or "",
+        "RAY_USER": user,
+        "UV_VERSION": ray.uv.version,
+        "UV_URL": ray.uv.url,
+        "UV_SHA256_X86_64": ray.uv.sha256.get("x86_64", ""),
+        "UV_SHA256_AARCH64": ray.uv.sha256.get("aarch64", ""),
+    }

@@ -1,0 +1,137 @@
+"""The stack's outputs: their names and shapes are promises to users. Pure, and without Pulumi."""
+
+from __future__ import annotations
+
+import json
+from typing import TypedDict
+
+from components.plan import Plan
+from components.rlinf import render_config
+from config.models import Cluster
+
+_CONFIG_ON_HEAD = "/etc/rlinf-cloud-edge/rlinf"
+_LAUNCHER = "/opt/rlinf-cloud-edge/libexec/launch.sh"
+
+
+class Node(TypedDict):
+    """One row of the output `nodes`."""
+
+    name: str
+    role: str
+    """bootstrap, head or worker."""
+    group: str | None
+    """Label of the RLinf node group."""
+    rank: int | None
+    """RLinf node rank."""
+    overlay_ip: str
+    reached: str
+    """How Pulumi logs in: `user@address:port`, with the jump host."""
+
+
+class Outputs(TypedDict):
+    """All outputs of a stack."""
+
+    overlay_ips: dict[str, str]
+    """Host name to overlay IP."""
+    rlinf_config: str
+    """YAML text: the `cluster:` block for RLinf."""
+    nodes: list[Node]
+    ray_address: str
+    """The head's GCS on the overlay, `host:port`."""
+    launch: str
+    """The commands that start a training, as shell lines."""
+    ssh_config: str
+    """A fragment for ~/.ssh/config that reaches every host by its name."""
+    readme: str
+    """The stack's README in Markdown."""
+
+
+def outputs(cluster: Cluster, plan: Plan) -> Outputs:
+    """The outputs of a stack whose gate has opened."""
+    return Outputs(
+        overlay_ips={member.name: member.overlay_ip for member in plan.members},
+        rlinf_config=render_config(plan, cluster.rlinf),
+        nodes=nodes(cluster, plan),
+        ray_address=plan.ray_address,
+        launch=launch(plan),
+        ssh_config=ssh_config(cluster),
+        readme=readme(cluster, plan),
+    )
+
+
+def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
+    """The table of all hosts, the bootstrap first, then in the order of ranks."""
+    entries = {host.name: host for host in cluster.hosts}
+    table: list[Node] = []
+    for member in plan.members:
+        ssh = entries[member.name].ssh
+        through = f" through {ssh.jump}" if ssh.jump else ""
+        reached = f"{ssh.user or cluster.ssh.user}@{ssh.address}:{ssh.port or cluster.ssh.port}{through}"
+        table.append(
+            Node(
+                name=member.name,
+                role=member.role,
+                group=member.group,
+                rank=member.rank,
+                overlay_ip=member.overlay_ip,
+                reached=reached,
+            )
+        )
+    return table
+
+
+def launch(plan: Plan) -> str:
+    """The commands that start a training on the head, in an environment equal to Ray's own."""
+    return (
+        "pulumi stack output ssh_config > ssh_config\n"
+        f"ssh -F ssh_config {plan.head.name}\n"
+        f"{_LAUNCHER} python examples/embodiment/train_embodied_agent.py"
+        f" --config-path {_CONFIG_ON_HEAD} --config-name cluster\n"
+    )
+
+
+def ssh_config(cluster: Cluster) -> str:
+    """One `Host` block a host, jumps included; host keys are checked under the host's name."""
+    blocks: list[str] = []
+    for host in cluster.hosts:
+        ssh = host.ssh
+        lines = [
+            f"Host {host.name}",
+            f"  HostName {ssh.address}",
+            f"  Port {ssh.port or cluster.ssh.port}",
+            f"  User {ssh.user or cluster.ssh.user}",
+            f"  HostKeyAlias {host.name}",
+        ]
+        key_file = ssh.key_file or cluster.ssh.key_file
+        if key_file is not None:
+            lines += [f"  IdentityFile {json.dumps(key_file, ensure_ascii=False)}", "  IdentitiesOnly yes"]
+        if ssh.host_key is not None:
+            # known_hosts without a file of its own: the key as the settings pin it.
+            lines.append(f"  KnownHostsCommand /bin/echo {host.name} {ssh.host_key}")
+        if ssh.jump is not None:
+            lines.append(f"  ProxyJump {ssh.jump}")
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def readme(cluster: Cluster, plan: Plan) -> str:
+    """The stack's README: a picture of the topology, the table of hosts, the commands."""
+    picture = ["```mermaid", "graph TD"]
+    names = {member.name: f"n{index}" for index, member in enumerate(plan.members)}
+    for member in plan.members:
+        rank = "" if member.rank is None else f", rank {member.rank}"
+        picture.append(f'  {names[member.name]}["{member.name}<br/>{member.role}{rank}<br/>{member.overlay_ip}"]')
+    picture += [f"  {names[node.name]} --- {names[plan.bootstrap.name]}" for node in plan.nodes]
+    picture.append("```")
+    table = ["| host | role | group | rank | overlay IP | reached |", "|---|---|---|---|---|---|"]
+    for row in nodes(cluster, plan):
+        cells = [
+            row["name"],
+            row["role"],
+            row["group"] or "",
+            "" if row["rank"] is None else str(row["rank"]),
+        ]
+        table.append("| " + " | ".join([*cells, row["overlay_ip"], row["reached"]]) + " |")
+    commands = ["```sh", launch(plan).rstrip(), "```"]
+    title = f"# {cluster.overlay.network}"
+    return "\n".join([title, "", *picture, "", *table, "", "## Train", "", *commands, ""])

@@ -1,0 +1,87 @@
+"""Ray on the nodes: the head first, then every worker in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+from pulumi_command import remote
+
+from components.host import encoded
+from components.member import RayMember
+from components.plan import ECHO_PORT
+from components.token import ray_token
+from config.models import RayHost
+
+
+def start_ray(
+    head: RayMember, workers: Sequence[RayMember], overlay: Mapping[str, remote.Command]
+) -> dict[str, remote.Command]:
+    """Starts Ray on every node, each on its overlay address and with its rank.
+
+    Args:
+        head: the node of rank 0.
+        workers: all other nodes.
+        overlay: what `join_overlay` returned.
+
+    Returns:
+        Node name to the command that is done when Ray listens on that node; its output is one line that changes
+        whenever Ray was started anew.
+    """
+    first = _ray(head, head, depends_on=[overlay[head.member.name]])
+    rest = {
+        worker.member.name: _ray(worker, head, depends_on=[overlay[worker.member.name], first]) for worker in workers
+    }
+    return {head.member.name: first, **rest}
+
+
+def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:
+    """The variables of Ray and all its workers on a node, `NAME=value` one a line.
+
+    The token is in a file: RLinf copies this environment into the runtime environments that Ray logs and shows.
+    """
+    entry = node.args.host
+    variables = {
+        **(entry.env if isinstance(entry, RayHost) else {}),
+        **dashboard_ports,
+        "RLINF_NODE_RANK": str(node.member.rank),
+        "RLINF_COMM_NET_DEVICES": node.args.settings.cluster.overlay.device,
+        "RAY_ADDRESS": node.args.plan.ray_address,
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": "/etc/rlinf-cloud-edge/ray.token",
+    }
+    return "".join(f"{name}={value}\n" for name, value in sorted(variables.items()))
+
+
+def _ray(node: RayMember, head: RayMember, depends_on: list[pulumi.Resource]) -> remote.Command:
+    settings = node.args.settings
+    plan = node.args.plan
+    ports = plan.ports
+    is_head = node is head
+    # The head's two metrics servers take their ports from variables only.
+    metrics = {
+        "AUTOSCALER_METRIC_PORT": str(ports.autoscaler_metrics),
+        "DASHBOARD_METRIC_PORT": str(ports.dashboard_metrics),
+    }
+    return node.host.run(
+        "ray",
+        {
+            "REPAIR": settings.cluster.repair or "",
+            "ROLE": node.member.role,
+            "RANK": str(node.member.rank),
+            "OVERLAY_IP": node.member.overlay_ip,
+            "DEVICE": settings.cluster.overlay.device,
+            "HEAD_IP": head.member.overlay_ip,
+            "ECHO_PORT": str(ECHO_PORT),
+            "FACTS": node.facts,
+            "HEAD_FACTS": head.facts,
+            "RAY_USER": node.host.user,
+            "RAY_TOKEN": settings.network_secret.apply(ray_token),
+            "RAY_PORTS": ports.firewall,
+            "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.overlay_ip),
+            "RAY_ENV_BASE64": encoded(environment(node, metrics if is_head else {})),
+            "GCS_PORT": str(ports.gcs),
+            "NODE_MANAGER_PORT": str(ports.node_manager),
+        },
+        pulumi.ResourceOptions(parent=node, depends_on=depends_on),
+    )

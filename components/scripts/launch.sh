@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# launch.sh COMMAND...: runs a command on the head in the environment of Ray itself, as the account Ray runs as.
+#
+# RLinf broadcasts every variable in which the launcher's environment differs from that of `ray start` to all nodes
+# (`Cluster` in RLinf 0.3.0), so nothing of the login shell may come along.
+set -euo pipefail
+: "${1:?usage: launch.sh COMMAND...}"
+settings=/etc/rlinf-cloud-edge/ray.env
+if [[ ! -r $settings ]]; then
+  owner=$(stat --format=%U "$settings")
+  exec sudo -n -u "$owner" "$0" "$@"
+fi
+# shellcheck disable=SC2016 # expanded by the inner bash
+exec env -i HOME="$HOME" USER="$(id -un)" LOGNAME="$(id -un)" SHELL=/bin/bash LANG="${LANG:-C.UTF-8}" \
+  bash -c 'set -a && . "$0" && set +a && exec "$@"' "$settings" "$@"

@@ -1,0 +1,125 @@
+# shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
+# What the scripts share. Sourced by them after `set -euo pipefail`.
+#
+# Progress goes to standard error, the one line of result to standard output. Paths and names here are the only
+# ones this project owns on a host.
+
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL=C
+
+readonly OPT=/opt/rlinf-cloud-edge
+readonly ETC=/etc/rlinf-cloud-edge
+readonly VAR=/var/lib/rlinf-cloud-edge
+readonly RUN=/run/rlinf-cloud-edge
+readonly UNITS=/etc/systemd/system
+
+HOST=this-host
+
+say() { printf '%s\n' "$*" >&2; }
+
+fail() {
+  printf '%s: %s\n' "$HOST" "$*" >&2
+  exit 1
+}
+
+# read_settings NAME...: standard input, KEY=value a line, becomes variables. A name that is not given is refused.
+read_settings() {
+  local line name known
+  while IFS= read -r line || [[ -n $line ]]; do
+    known=false
+    for name in HOST REPAIR SCRIPTS "$@"; do
+      if [[ ${line%%=*} == "$name" ]]; then
+        printf -v "$name" '%s' "${line#*=}"
+        known=true
+      fi
+    done
+    $known || fail "setting ${line%%=*} is not known; this is a fault of the program, not of yours"
+  done
+}
+
+# one_at_a_time: waits until no other script of this project runs on the host.
+one_at_a_time() {
+  [[ -z ${RLINF_CLOUD_EDGE_LOCKED:-} ]] || return 0
+  exec 9>/run/lock/rlinf-cloud-edge.lock
+  flock -w 900 9 || fail "another update of this host has been running for 15 minutes; wait for it, or end it, and run pulumi up again"
+  export RLINF_CLOUD_EDGE_LOCKED=1
+}
+
+# put PATH MODE OWNER: standard input becomes the file, in one step and never readable by others in between.
+put() {
+  local new
+  new=$(mktemp "$1.XXXXXX")
+  cat >"$new"
+  chown "$3" "$new"
+  chmod "$2" "$new"
+  mv -f "$new" "$1"
+}
+
+# wait_for SECONDS COMMAND...: true as soon as the command is, false after that time.
+wait_for() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < deadline)) || return 1
+    sleep 0.2
+  done
+}
+
+# quoted VALUE: as a double-quoted string that both systemd and sh read back as it was.
+quoted() {
+  local value=$1
+  value=${value//\\/\\\\}
+  value=${value//\"/\\\"}
+  value=${value//\$/\\\$}
+  value=${value//\`/\\\`}
+  printf '"%s"' "$value"
+}
+
+has_address() { [[ $(ip -4 -o address show dev "$1" 2>/dev/null) == *" inet $2/"* ]]; }
+
+# shellcheck disable=SC2016 # expanded by the inner bash
+port_open() { timeout 2 bash -c 'exec 3<>"/dev/tcp/$1/$2"' _ "$1" "$2" 2>/dev/null; }
+
+# payload_passes ADDRESS PORT: 16 KiB, a dozen MTUs, come back unchanged from that echo service.
+payload_passes() {
+  # shellcheck disable=SC2016 # expanded by the inner bash
+  timeout 3 bash -c '
+    exec 3<>"/dev/tcp/$1/$2"
+    payload=$(head -c 12288 /dev/urandom | base64 -w 0)
+    printf %s "$payload" >&3
+    [[ $(head -c 16384 <&3) == "$payload" ]]' _ "$1" "$2" 2>/dev/null
+}
+
+# running_as_configured SERVICE FILE...: active, and started from just these files.
+running_as_configured() {
+  local service=$1
+  shift
+  systemctl is-active --quiet "$service" &&
+    [[ $(cat "$RUN/$service.started" 2>/dev/null) == "$(cat -- "$@" 2>/dev/null | sha256sum)" ]]
+}
+
+# start SERVICE FILE...: enabled, and running from just these files; what already is so is left alone.
+start() {
+  local service=$1
+  systemctl enable --quiet "$service"
+  if running_as_configured "$@"; then
+    say "$HOST: $service runs as configured"
+    return
+  fi
+  say "$HOST: starting $service"
+  systemctl restart "$service" || fail "$service does not start: $(last_log "$service")"
+}
+
+last_log() { journalctl --unit="$1" --lines=12 --output=cat --no-pager 2>/dev/null | tail -n 12 || true; }
+
+# remove_service UNIT...: stopped, disabled and forgotten; it is no fault if it never was.
+remove_service() {
+  local unit
+  for unit in "$@"; do
+    systemctl disable --now --quiet "$unit" 2>/dev/null || true
+    systemctl stop "$unit" 2>/dev/null || true
+    rm -rf -- "${UNITS:?}/$unit" "${UNITS:?}/$unit.d"
+  done
+  systemctl daemon-reload
+  systemctl reset-failed "$@" 2>/dev/null || true
+}

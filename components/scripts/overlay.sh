@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# overlay.sh up|down: makes the host a member of the EasyTier network, and proves it with a payload.
+#
+# Runs as root, with the settings on standard input. Running it again on a healthy host restarts nothing.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=components/scripts/lib.sh
+. "$here/lib.sh"
+
+OVERLAY_IP='' DEVICE='' TOML_BASE64='' NETWORK_SECRET='' RPC_PORT='' ECHO_PORT=''
+BOOTSTRAP_IP='' PEERS='' EASYTIER_VERSION=''
+
+readonly SERVICE=rlinf-easytier.service
+readonly ECHO_SOCKET=rlinf-echo.socket ECHO_SERVICE=rlinf-echo@.service
+
+main() {
+  local action=$1
+  read_settings OVERLAY_IP DEVICE TOML_BASE64 NETWORK_SECRET RPC_PORT ECHO_PORT BOOTSTRAP_IP PEERS EASYTIER_VERSION
+  one_at_a_time
+  case $action in
+    up) up ;;
+    down) down ;;
+    *) fail "overlay.sh takes up or down, not $action" ;;
+  esac
+}
+
+up() {
+  # What a first run leaves half done is undone: nothing is recorded of it, so nothing may stay.
+  if [[ ! -e $UNITS/$SERVICE ]]; then trap 'undo $?' EXIT; fi
+  write_files
+  start "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$OPT/easytier/.sha256"
+  wait_for_device
+  systemctl enable --quiet "$ECHO_SOCKET"
+  systemctl is-active --quiet "$ECHO_SOCKET" || systemctl restart "$ECHO_SOCKET" ||
+    fail "the echo service can't listen on $OVERLAY_IP:$ECHO_PORT: $(last_log "$ECHO_SOCKET")"
+  prove
+  trap - EXIT
+  printf 'member ip=%s device=%s easytier=%s\n' "$OVERLAY_IP" "$DEVICE" "$EASYTIER_VERSION"
+}
+
+undo() {
+  (($1 == 0)) || remove
+  exit "$1"
+}
+
+write_files() {
+  local echo_before
+  put "$ETC/easytier.toml" 0600 root:root < <(base64 -d <<<"$TOML_BASE64")
+  put "$ETC/easytier.env" 0600 root:root < <(
+    printf 'ET_NETWORK_SECRET=%s\n' "$(quoted "$NETWORK_SECRET")"
+    printf 'ET_RPC_PORTAL=127.0.0.1:%s\n' "$RPC_PORT"
+    # At INFO, EasyTier prints its configuration, the secret included.
+    printf 'ET_CONSOLE_LOG_LEVEL=warn\n'
+  )
+  echo_before=$(cat "$UNITS/$ECHO_SOCKET" 2>/dev/null || true)
+  put "$UNITS/$SERVICE" 0644 root:root <"$here/$SERVICE"
+  put "$UNITS/$ECHO_SERVICE" 0644 root:root <"$here/$ECHO_SERVICE"
+  put "$UNITS/$ECHO_SOCKET" 0644 root:root < <(sed "s/@ADDRESS@/$OVERLAY_IP:$ECHO_PORT/" "$here/$ECHO_SOCKET")
+  systemctl daemon-reload
+  if [[ -n $echo_before && $echo_before != "$(cat "$UNITS/$ECHO_SOCKET")" ]]; then systemctl stop "$ECHO_SOCKET"; fi
+}
+
+wait_for_device() {
+  wait_for 30 has_address "$DEVICE" "$OVERLAY_IP" ||
+    fail "EasyTier runs, but $DEVICE has no address $OVERLAY_IP after 30 s. Is another program using the device name? EasyTier says: $(last_log "$SERVICE")"
+}
+
+# A peer list proves nothing (addresses of two networks list each other): only a payload does.
+prove() {
+  [[ $OVERLAY_IP != "$BOOTSTRAP_IP" ]] || return 0
+  say "$HOST: waiting for a payload to pass to the bootstrap, $BOOTSTRAP_IP"
+  wait_for 40 payload_passes "$BOOTSTRAP_IP" "$ECHO_PORT" || fail "$(diagnosis)"
+  say "$HOST: $OVERLAY_IP reaches the bootstrap"
+}
+
+diagnosis() {
+  local uri address
+  printf 'no payload passes from %s to the bootstrap %s after 40 s. ' "$OVERLAY_IP" "$BOOTSTRAP_IP"
+  for uri in $PEERS; do
+    address=${uri#tcp://}
+    if ! port_open "${address%:*}" "${address##*:}"; then
+      printf '%s does not answer: open TCP and UDP port %s there for this host, or correct its public_address. ' "$uri" "${address##*:}"
+      return
+    fi
+  done
+  printf 'Its port answers, so it refuses this host: the network secret or the network name here is not the one it runs with. '
+  printf 'Run a plain "pulumi up", without --target, so that every host gets the same networkSecret.'
+}
+
+down() {
+  remove
+  printf 'removed\n'
+}
+
+remove() {
+  remove_service "$ECHO_SOCKET" "$ECHO_SERVICE" "$SERVICE"
+  rm -f -- "$ETC/easytier.toml" "$ETC/easytier.env" "$RUN/$SERVICE.started"
+  say "$HOST: left the overlay"
+}
+
+main "$@"

@@ -1,0 +1,295 @@
+#!/usr/bin/env bash
+# prepare.sh up|down: checks that a host can take part, then installs what overlay.sh and ray.sh need.
+#
+# Runs as root, with the settings on standard input. All failed checks are reported together, before anything is
+# changed. `down` removes all that any script of this project has made on the host.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=components/scripts/lib.sh
+. "$here/lib.sh"
+
+# The settings; empty ones do not apply to this host. `checksum` reads the sums by name.
+# shellcheck disable=SC2034
+EASYTIER_VERSION='' EASYTIER_URL='' EASYTIER_SHA256_X86_64='' EASYTIER_SHA256_AARCH64=''
+OVERLAY_PORT='' RPC_PORT=''
+RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_PORTS='' RAY_INDEX_URL='' RAY_FIND_LINKS='' RAY_USER=''
+# shellcheck disable=SC2034
+UV_VERSION='' UV_URL='' UV_SHA256_X86_64='' UV_SHA256_AARCH64=''
+
+faults=()
+fault() { faults+=("$*"); }
+
+main() {
+  local action=$1
+  read_settings EASYTIER_VERSION EASYTIER_URL EASYTIER_SHA256_X86_64 EASYTIER_SHA256_AARCH64 \
+    OVERLAY_PORT RPC_PORT \
+    RAY_VERSION RAY_PYTHON RAY_VENV RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER \
+    UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64
+  case $action in
+    up) up ;;
+    down) down ;;
+    *) fail "prepare.sh takes up or down, not $action" ;;
+  esac
+}
+
+up() {
+  local architecture fresh=true
+  architecture=$(uname -m)
+  say "$HOST: checking"
+  check "$architecture"
+  if ((${#faults[@]})); then
+    fail "this host can't take part yet; nothing was changed on it:$(printf '\n  - %s' "${faults[@]}")"
+  fi
+  one_at_a_time
+  [[ -d $OPT ]] && fresh=false
+  # What a first run leaves half done is undone: nothing is recorded of it, so nothing may stay.
+  if $fresh; then trap 'undo $?' EXIT; fi
+  install -d -m 0755 "$OPT" "$OPT/libexec" "$ETC" "$VAR"
+  install_scripts
+  install_easytier "$architecture"
+  if [[ -n $RAY_VERSION ]]; then install_ray "$architecture"; fi
+  trap - EXIT
+  report "$architecture"
+}
+
+undo() {
+  (($1 == 0)) || remove_all
+  exit "$1"
+}
+
+# --- checks -------------------------------------------------------------------------------------------------------
+
+check() {
+  local tool
+  case $1 in
+    x86_64 | aarch64) ;;
+    *) fault "its processor is $1; EasyTier and Ray are installed for x86_64 and aarch64 only" ;;
+  esac
+  for tool in ip awk base64 tar flock sha256sum timeout; do
+    command -v "$tool" >/dev/null || fault "the command $tool is missing; install iproute2, gawk, coreutils, tar and util-linux"
+  done
+  if ! command -v curl >/dev/null && ! command -v wget >/dev/null && ! command -v python3 >/dev/null; then
+    fault "nothing to download with; install curl"
+  fi
+  if ! command -v unzip >/dev/null && ! command -v python3 >/dev/null; then
+    fault "nothing to unpack a zip archive with; install unzip"
+  fi
+  [[ -d /run/systemd/system ]] || fault "systemd does not run here; hosts without it are not supported yet"
+  check_tun
+  check_ports
+  if [[ $(getent ahostsv4 localhost 2>/dev/null) != 127.* ]]; then
+    fault "localhost does not resolve to 127.0.0.1, which Ray needs; add the line '127.0.0.1 localhost' to /etc/hosts"
+  fi
+  if [[ -n $RAY_VERSION ]]; then check_ray; fi
+}
+
+check_tun() {
+  if [[ ! -c /dev/net/tun ]]; then
+    fault "/dev/net/tun is missing; run 'modprobe tun', or start the container with --device /dev/net/tun:/dev/net/tun"
+  elif ! (exec 3<>/dev/net/tun) 2>/dev/null; then
+    fault "/dev/net/tun can't be opened; allow the device, in a container with --device /dev/net/tun:/dev/net/tun"
+  fi
+  # CAP_NET_ADMIN is bit 12 (linux/capability.h).
+  local effective
+  effective=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)
+  if (((16#$effective >> 12 & 1) == 0)); then
+    fault "network devices can't be made here (no CAP_NET_ADMIN); start the container with --cap-add NET_ADMIN --cap-add NET_RAW"
+  fi
+}
+
+# A port is taken when a process listens on it that is not one of our own services.
+check_ports() {
+  local port
+  if ! systemctl is-active --quiet rlinf-easytier.service 2>/dev/null; then
+    for port in "$OVERLAY_PORT" "$RPC_PORT"; do report_taken "$port" EasyTier; done
+  fi
+  if [[ -n $RAY_PORTS ]] && ! systemctl is-active --quiet rlinf-ray.service 2>/dev/null; then
+    for port in $RAY_PORTS; do report_taken "$port" Ray; done
+  fi
+}
+
+report_taken() {
+  local hex
+  printf -v hex '%04X' "$1"
+  # Field 2 is the local address, field 4 the state; 0A is LISTEN (Documentation/networking/proc_net_tcp.rst).
+  if awk -v port=":$hex" '$4 == "0A" && substr($2, length($2) - 4) == port { found = 1 } END { exit !found }' \
+    /proc/net/tcp /proc/net/tcp6 2>/dev/null; then
+    fault "TCP port $1, which $2 needs, is taken by another program; stop that, or choose another port in the settings"
+  fi
+}
+
+check_ray() {
+  command -v nft >/dev/null || fault "the command nft is missing, which keeps Ray's ports off other networks; install nftables"
+  id -u "$RAY_USER" >/dev/null 2>&1 || fault "the account $RAY_USER, which Ray is to run as, does not exist"
+  if [[ -n $RAY_VENV ]]; then
+    check_existing_ray
+  else
+    local free
+    free=$(df --output=avail -k /opt 2>/dev/null | tail -n 1)
+    if [[ ! -d $OPT ]] && ((free < 2 * 1024 * 1024)); then
+      fault "/opt has $((free / 1024)) MiB free, and the Ray environment needs 2048 MiB; make room"
+    fi
+  fi
+}
+
+check_existing_ray() {
+  local found
+  if [[ ! -x $RAY_VENV/bin/python || ! -x $RAY_VENV/bin/ray ]]; then
+    fault "$RAY_VENV holds no bin/python and bin/ray; correct cluster.ray.venv, or install Ray $RAY_VERSION there"
+    return
+  fi
+  found=$(ray_version "$RAY_VENV/bin/python") || {
+    fault "Ray can't be imported by $RAY_VENV/bin/python; install ray==$RAY_VERSION there"
+    return
+  }
+  if [[ $found != "$RAY_VERSION" ]]; then
+    fault "$RAY_VENV has Ray $found and the settings say $RAY_VERSION; change cluster.ray.version, or install ray==$RAY_VERSION there"
+  fi
+}
+
+# Reads the package's metadata: importing Ray takes seconds.
+ray_version() { "$1" -I -c 'import importlib.metadata as m; print(m.version("ray"))' 2>/dev/null; }
+
+python_version() { "$1" -I -c 'import platform; print(platform.python_version())'; }
+
+# --- installation -------------------------------------------------------------------------------------------------
+
+install_scripts() {
+  local file
+  for file in "$here"/*; do
+    case $file in
+      */settings) ;;
+      *.sh) install -m 0755 "$file" "$OPT/libexec/" ;;
+      *) install -m 0644 "$file" "$OPT/libexec/" ;;
+    esac
+  done
+}
+
+# fetch URL SHA256 FILE WHAT: downloads and checks; the file is there only if it is the right one.
+fetch() {
+  local url=$1 sha256=$2 file=$3 what=$4 actual
+  say "$HOST: downloading $what"
+  if command -v curl >/dev/null; then
+    curl --fail --silent --show-error --location --connect-timeout 15 --speed-limit 1024 --speed-time 60 \
+      --output "$file.part" -- "$url" || fail "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
+  elif command -v wget >/dev/null; then
+    wget --quiet --timeout=60 --tries=1 --output-document="$file.part" -- "$url" ||
+      fail "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
+  else
+    python3 -I -c 'import shutil, sys, urllib.request as r
+with r.urlopen(sys.argv[1], timeout=60) as source, open(sys.argv[2], "wb") as target:
+    shutil.copyfileobj(source, target)' "$url" "$file.part" ||
+      fail "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
+  fi
+  actual=$(sha256sum <"$file.part")
+  actual=${actual%% *}
+  if [[ $actual != "$sha256" ]]; then
+    rm -f -- "$file.part"
+    fail "$what from $url has the SHA-256 $actual and the settings say $sha256; nothing of it was used. If the file is right, correct the sha256 in the settings"
+  fi
+  mv -f "$file.part" "$file"
+}
+
+# checksum NAME ARCHITECTURE: the pinned SHA-256 of that release.
+checksum() {
+  local name=$1_SHA256_${2^^}
+  [[ -n ${!name} ]] || fail "the settings hold no sha256 of ${1,,} for $2; add it"
+  printf '%s' "${!name}"
+}
+
+expand() {
+  local url=${1//'{version}'/$2}
+  printf '%s' "${url//'{arch}'/$3}"
+}
+
+install_easytier() {
+  local architecture=$1 sha256 staging
+  sha256=$(checksum EASYTIER "$architecture")
+  if [[ $(cat "$OPT/easytier/.sha256" 2>/dev/null) == "$sha256" ]]; then return; fi
+  staging=$(mktemp -d "$OPT/easytier.XXXXXX")
+  fetch "$(expand "$EASYTIER_URL" "$EASYTIER_VERSION" "$architecture")" "$sha256" "$staging/archive" "EasyTier $EASYTIER_VERSION"
+  if command -v unzip >/dev/null; then
+    unzip -q -j "$staging/archive" -d "$staging" || fail "the EasyTier archive can't be unpacked"
+  else
+    python3 -I -c 'import pathlib, sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as archive:
+    for entry in archive.infolist():
+        if not entry.is_dir():
+            (pathlib.Path(sys.argv[2]) / pathlib.PurePosixPath(entry.filename).name).write_bytes(archive.read(entry))' \
+      "$staging/archive" "$staging" || fail "the EasyTier archive can't be unpacked"
+  fi
+  rm -f "$staging/archive"
+  chmod 0755 "$staging" "$staging/easytier-core" "$staging/easytier-cli" || fail "the EasyTier archive lacks easytier-core or easytier-cli"
+  printf '%s' "$sha256" >"$staging/.sha256"
+  rm -rf "$OPT/easytier"
+  mv "$staging" "$OPT/easytier"
+  say "$HOST: EasyTier $EASYTIER_VERSION is installed"
+}
+
+# The managed environment has its version in its name, so that a change builds a new one beside the running one.
+managed_venv() { printf '%s/ray-%s-python-%s' "$OPT" "$RAY_VERSION" "$RAY_PYTHON"; }
+
+install_ray() {
+  [[ -z $RAY_VENV ]] || return 0
+  local architecture=$1 venv
+  venv=$(managed_venv)
+  if [[ -e $venv/.complete ]]; then return; fi
+  install_uv "$architecture"
+  local -a source=()
+  if [[ -n $RAY_FIND_LINKS ]]; then source=(--no-index --find-links "$RAY_FIND_LINKS"); fi
+  if [[ -n $RAY_INDEX_URL ]]; then source=(--default-index "$RAY_INDEX_URL"); fi
+  say "$HOST: installing Ray $RAY_VERSION for Python $RAY_PYTHON"
+  rm -rf "$venv"
+  # No cache is kept, and no configuration of the host's is read: every node gets the same.
+  local -x UV_NO_CONFIG=1 UV_CACHE_DIR=$OPT/uv-cache UV_PYTHON_INSTALL_DIR=$OPT/python UV_LINK_MODE=hardlink
+  timeout 900 "$OPT/uv/uv" venv --quiet --python "$RAY_PYTHON" "$venv" >&2 ||
+    fail "no Python $RAY_PYTHON for Ray; install it on the host, or let the host reach uv's downloads"
+  timeout 1800 "$OPT/uv/uv" pip install --quiet --python "$venv/bin/python" "${source[@]}" "ray[default]==$RAY_VERSION" >&2 ||
+    fail "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url or find_links, and this host's way there"
+  rm -rf "$OPT/uv-cache"
+  touch "$venv/.complete"
+}
+
+install_uv() {
+  local architecture=$1 sha256 staging
+  sha256=$(checksum UV "$architecture")
+  if [[ $(cat "$OPT/uv/.sha256" 2>/dev/null) == "$sha256" ]]; then return; fi
+  staging=$(mktemp -d "$OPT/uv.XXXXXX")
+  fetch "$(expand "$UV_URL" "$UV_VERSION" "$architecture")" "$sha256" "$staging/archive" "uv $UV_VERSION"
+  tar -xzf "$staging/archive" -C "$staging" --strip-components=1 --no-same-owner || fail "the uv archive can't be unpacked"
+  rm -f "$staging/archive"
+  chmod 0755 "$staging"
+  printf '%s' "$sha256" >"$staging/.sha256"
+  rm -rf "$OPT/uv"
+  mv "$staging" "$OPT/uv"
+}
+
+# One line of facts, on which the program and the other scripts build.
+report() {
+  local venv=$RAY_VENV python='' ray=''
+  if [[ -n $RAY_VERSION ]]; then
+    [[ -n $venv ]] || venv=$(managed_venv)
+    python=$(python_version "$venv/bin/python")
+    ray=$(ray_version "$venv/bin/python") || fail "Ray can't be imported by $venv/bin/python"
+  fi
+  printf 'ready architecture=%s easytier=%s ray=%s python=%s venv=%s\n' "$1" "$EASYTIER_VERSION" "$ray" "$python" "$venv"
+}
+
+# --- removal ------------------------------------------------------------------------------------------------------
+
+down() {
+  one_at_a_time
+  remove_all
+  printf 'removed\n'
+}
+
+remove_all() {
+  # What an interrupted update may have left without a record goes as well.
+  bash "$here/ray.sh" down <<<"HOST=$HOST" >/dev/null
+  bash "$here/overlay.sh" down <<<"HOST=$HOST" >/dev/null
+  rm -rf -- "$OPT" "$ETC" "$VAR" "$RUN"
+  rm -f /run/lock/rlinf-cloud-edge.lock
+  say "$HOST: everything of rlinf-cloud-edge is removed"
+}
+
+main "$@"

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# ray.sh up|down: runs Ray on the host as a service, on its overlay address and with its RLinf rank.
+#
+# Runs as root, with the settings on standard input. Running it again on a healthy host restarts nothing. Ray is
+# stopped by its own control group and never by `ray stop`, which would take other people's clusters with it.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=components/scripts/lib.sh
+. "$here/lib.sh"
+
+ROLE='' RANK='' OVERLAY_IP='' DEVICE='' HEAD_IP='' ECHO_PORT='' FACTS='' HEAD_FACTS=''
+RAY_USER='' RAY_TOKEN='' RAY_PORTS='' RAY_ARGUMENTS='' RAY_ENV_BASE64='' GCS_PORT='' NODE_MANAGER_PORT=''
+
+readonly SERVICE=rlinf-ray.service
+
+main() {
+  local action=$1
+  read_settings ROLE RANK OVERLAY_IP DEVICE HEAD_IP ECHO_PORT FACTS HEAD_FACTS \
+    RAY_USER RAY_TOKEN RAY_PORTS RAY_ARGUMENTS RAY_ENV_BASE64 GCS_PORT NODE_MANAGER_PORT
+  one_at_a_time
+  case $action in
+    up) up ;;
+    down) down ;;
+    *) fail "ray.sh takes up or down, not $action" ;;
+  esac
+}
+
+# fact NAME FACTS: one value of the line that prepare.sh ended with.
+fact() {
+  local word
+  for word in $2; do
+    if [[ $word == "$1="* ]]; then
+      printf '%s' "${word#*=}"
+      return
+    fi
+  done
+}
+
+up() {
+  same_versions
+  if [[ ! -e $UNITS/$SERVICE ]]; then trap 'undo $?' EXIT; fi
+  write_files
+  if [[ $ROLE == worker ]]; then reach_head; fi
+  start "$SERVICE" "$ETC/ray.env" "$ETC/ray.start" "$ETC/ray.token" "$ETC/ray.nft" "$UNITS/$SERVICE"
+  wait_until_listening
+  trap - EXIT
+  remove_old_environments
+  printf '%s rank=%s ip=%s ray=%s python=%s started=%s\n' "$ROLE" "$RANK" "$OVERLAY_IP" "$(fact ray "$FACTS")" \
+    "$(fact python "$FACTS")" "$(systemctl show --property=InvocationID --value "$SERVICE")"
+}
+
+undo() {
+  (($1 == 0)) || remove
+  exit "$1"
+}
+
+# Ray compares both to the patch level, and a worker that differs is turned away with a message few have understood.
+same_versions() {
+  local what
+  [[ $ROLE == worker ]] || return 0
+  for what in python ray; do
+    if [[ $(fact "$what" "$FACTS") != "$(fact "$what" "$HEAD_FACTS")" ]]; then
+      fail "$what is $(fact "$what" "$FACTS") here and $(fact "$what" "$HEAD_FACTS") on the head; Ray needs the same on every node. Install the same version on both"
+    fi
+  done
+}
+
+write_files() {
+  local owner venv
+  owner=$RAY_USER:$(id -gn "$RAY_USER")
+  venv=$(fact venv "$FACTS")
+  install -d -m 0755 -o "$RAY_USER" -g "$(id -gn "$RAY_USER")" "$VAR/ray" "$VAR/ray/tmp"
+  put "$ETC/ray.token" 0600 "$owner" < <(printf '%s' "$RAY_TOKEN")
+  put "$ETC/ray.env" 0600 "$owner" < <(
+    printf 'PATH=%s\n' "$(quoted "$venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")"
+    # Ray's processes leave files in /tmp; here they are found again.
+    printf 'TMPDIR=%s\n' "$(quoted "$VAR/ray/tmp")"
+    base64 -d <<<"$RAY_ENV_BASE64" | while IFS= read -r line; do
+      printf '%s=%s\n' "${line%%=*}" "$(quoted "${line#*=}")"
+    done
+  )
+  put "$ETC/ray.start" 0644 root:root < <(
+    printf 'HOST=%s\nOVERLAY_IP=%s\nDEVICE=%s\nRAY_ARGUMENTS=%s\n' "$HOST" "$OVERLAY_IP" "$DEVICE" "$RAY_ARGUMENTS"
+  )
+  put "$ETC/ray.nft" 0644 root:root < <(sed -e "s/@DEVICE@/$DEVICE/" -e "s/@PORTS@/$RAY_PORTS/" "$here/ray.nft")
+  put "$UNITS/$SERVICE" 0644 root:root < <(sed "s/@USER@/$RAY_USER/" "$here/$SERVICE")
+  systemctl daemon-reload
+}
+
+reach_head() {
+  wait_for 40 payload_passes "$HEAD_IP" "$ECHO_PORT" ||
+    fail "no payload passes from $OVERLAY_IP to the head $HEAD_IP after 40 s, though the bootstrap is reached. See on both: journalctl -u rlinf-easytier"
+}
+
+listening() { ! systemctl is-failed --quiet "$SERVICE" && port_open "$OVERLAY_IP" "$1"; }
+
+# The raylet listens once it is registered with the head; the gate then proves that it works.
+wait_until_listening() {
+  say "$HOST: waiting for Ray"
+  if [[ $ROLE == head ]]; then
+    wait_for 180 listening "$GCS_PORT" || fail "the Ray head does not listen on $OVERLAY_IP:$GCS_PORT after 180 s: $(last_log "$SERVICE")"
+  fi
+  wait_for 180 listening "$NODE_MANAGER_PORT" ||
+    fail "Ray did not join the head $HEAD_IP:$GCS_PORT within 180 s: $(last_log "$SERVICE")"
+  say "$HOST: Ray runs, rank $RANK on $OVERLAY_IP"
+}
+
+# Environments of earlier settings go once nothing runs from them.
+remove_old_environments() {
+  local venv
+  for venv in "$OPT"/ray-*-python-*; do
+    if [[ -d $venv && $venv != "$(fact venv "$FACTS")" ]]; then rm -rf -- "$venv"; fi
+  done
+}
+
+down() {
+  remove
+  printf 'removed\n'
+}
+
+remove() {
+  remove_service "$SERVICE"
+  if command -v nft >/dev/null; then nft delete table inet rlinf_cloud_edge 2>/dev/null || true; fi
+  rm -rf -- "$ETC/ray.env" "$ETC/ray.start" "$ETC/ray.token" "$ETC/ray.nft" "$RUN/$SERVICE.started" "$VAR/ray"
+  say "$HOST: Ray is gone"
+}
+
+main "$@"

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# run-ray.sh: the body of rlinf-ray.service. Waits for the overlay address, then becomes `ray start --block`.
+#
+# An address looked up too early would be empty, and Ray would silently take another network's.
+set -euo pipefail
+# lib.sh extends PATH and sets LC_ALL for itself; workers get just what ray.env says.
+path=$PATH
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=components/scripts/lib.sh
+. "$here/lib.sh"
+
+OVERLAY_IP='' DEVICE='' RAY_ARGUMENTS=''
+read_settings OVERLAY_IP DEVICE RAY_ARGUMENTS <"$ETC/ray.start"
+[[ -n $OVERLAY_IP ]] || fail "no overlay address in $ETC/ray.start"
+
+until has_address "$DEVICE" "$OVERLAY_IP"; do
+  ((SECONDS % 10)) || say "waiting for $OVERLAY_IP on $DEVICE"
+  sleep 1
+done
+unset LC_ALL
+PATH=$path
+read -r -a arguments <<<"$RAY_ARGUMENTS"
+exec ray start --block --node-ip-address="$OVERLAY_IP" --temp-dir="$VAR/ray" --disable-usage-stats "${arguments[@]}"

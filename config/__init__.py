@@ -1,0 +1,1 @@
+"""What a user sets: models, the rules between them, and how Pulumi's configuration becomes both."""

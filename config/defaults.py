@@ -1,0 +1,25 @@
+"""Pinned releases used where the settings name none.
+
+The SHA-256 sums are of the files at the URLs below, as they stood in November 2026; neither project publishes a
+checksum file beside its archives that could be pinned instead.
+"""
+
+from typing import Literal
+
+Architecture = Literal["x86_64", "aarch64"]
+
+EASYTIER_VERSION = "2.6.4"
+EASYTIER_URL = "https://github.com/EasyTier/EasyTier/releases/download/v{version}/easytier-linux-{arch}-v{version}.zip"
+EASYTIER_SHA256: dict[Architecture, str] = {
+    "x86_64": "61b659eaedba658fa66fe47d17e1426cdd77e5d02fa15fed447bb4357c09dfd6",
+    "aarch64": "f533ec25a7ea714e09f645615012200278058525795cc3bb690ff011aec1a70f",
+}
+
+UV_VERSION = "0.9.16"
+UV_URL = "https://github.com/astral-sh/uv/releases/download/{version}/uv-{arch}-unknown-linux-musl.tar.gz"
+UV_SHA256: dict[Architecture, str] = {
+    "x86_64": "35a26bea6aad2c8eb468cdf69baccc7ab79b3d0971a76a6741a687535a2acfad",
+    "aarch64": "cb6730e083f17b38aea88c2bdfc3d4c834a832444087d30d7914bd460ae15b79",
+}
+
+RAY_VERSION = "2.60.0"

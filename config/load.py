@@ -1,0 +1,98 @@
+"""Pulumi's configuration and secrets as validated settings.
+
+The only module of `config` that knows Pulumi. It creates nothing and connects to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulumi
+from pydantic import ValidationError
+
+from config.faults import Fault, SettingsError, from_validation
+from config.models import Bootstrap, Cluster, RayHost
+from config.rules import faults_of, faults_of_secret
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a user has set, validated."""
+
+    cluster: Cluster
+    """The plain settings."""
+    network_secret: pulumi.Output[str]
+    """EasyTier's network secret; Ray's token is derived from it. Always a Pulumi secret."""
+    private_keys: dict[str, pulumi.Output[str]]
+    """Host name to the content of its private key file; a Pulumi secret. A host without one uses the SSH agent."""
+
+
+def load() -> Settings:
+    """The settings of the selected stack.
+
+    Raises:
+        pulumi.RunError: the settings are wrong; the message lists every fault.
+    """
+    config = pulumi.Config()
+    try:
+        faults = faults_of_secret(config.get("networkSecret"))
+        cluster = parse(config.get_object("cluster"), faults)
+        secret = config.require_secret("networkSecret")
+        key = config.get_secret("sshPrivateKey")
+        keys = {host.name: key for host in cluster.hosts} if key is not None else _key_files(cluster)
+    except SettingsError as error:
+        raise pulumi.RunError(f"{pulumi.get_stack()}: {error}") from None
+    return Settings(cluster=cluster, network_secret=secret, private_keys=keys)
+
+
+def parse(raw: object, earlier: Iterable[Fault] = ()) -> Cluster:
+    """The `cluster` object, validated.
+
+    Args:
+        raw: the object as YAML or JSON gives it; None where the key is absent.
+        earlier: faults found elsewhere, reported together with these.
+
+    Raises:
+        SettingsError: with every fault.
+    """
+    faults = list(earlier)
+    if raw is None:
+        fix = "copy one of the examples in config/ into config/Pulumi.<stack>.yaml"
+        raise SettingsError([*faults, Fault("cluster", None, "this key is required", fix)])
+    try:
+        cluster = Cluster.model_validate(raw)
+    except ValidationError as error:
+        raise SettingsError([*faults, *from_validation(error, Cluster, "cluster")]) from None
+    faults += faults_of(cluster)
+    if faults:
+        raise SettingsError(faults)
+    return cluster
+
+
+def _key_files(cluster: Cluster) -> dict[str, pulumi.Output[str]]:
+    """The content of each host's key file; a file named twice is read once."""
+    contents: dict[str, pulumi.Output[str]] = {}
+    keys: dict[str, pulumi.Output[str]] = {}
+    faults: list[Fault] = []
+    for host in cluster.hosts:
+        name = _key_file(cluster, host)
+        if name is None:
+            continue
+        if name not in contents:
+            try:
+                contents[name] = pulumi.Output.secret(Path(name).expanduser().read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "not a text file"
+                rule = f"the private key of {host.name} must be readable here: {reason}"
+                faults.append(Fault("ssh.key_file", name, rule, "correct the path, or remove it to use the agent"))
+                continue
+        keys[host.name] = contents[name]
+    if faults:
+        raise SettingsError(faults)
+    return keys
+
+
+def _key_file(cluster: Cluster, host: Bootstrap | RayHost) -> str | None:
+    return host.ssh.key_file or cluster.ssh.key_file

@@ -1,0 +1,100 @@
+"""Runs the program against Pulumi's mocks, which show what it asks for and reach no host.
+
+The mock stands for the engine and the `command` plugin: it records every registered resource and answers a command
+with the line of result that its script would end with. What the scripts really do is for the lab to show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import runpy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pulumi
+from pulumi.runtime import mocks, stack
+from pulumi.runtime.settings import SETTINGS
+
+PROGRAM = Path(__file__).parents[2] / "__main__.py"
+SECRET = "canary-network-secret"
+
+FACTS = "ready architecture=x86_64 easytier=2.6.4 ray=2.60.0 python=3.11.2 venv=/opt/rlinf-cloud-edge/ray"
+
+
+@dataclass
+class Recorder(mocks.Mocks):
+    """What the program has registered, in that order."""
+
+    resources: dict[str, mocks.MockResourceArgs] = field(default_factory=dict[str, mocks.MockResourceArgs])
+    exports: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The stack's outputs."""
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        self.resources[args.name] = args
+        outputs = dict(args.inputs)
+        if args.typ == "command:remote:Command":
+            outputs |= {"stdout": f"{FACTS if args.name.endswith('-prepare') else 'done ' + args.name}\n", "stderr": ""}
+        return f"{args.name}-id", outputs
+
+    def call(self, args: mocks.MockCallArgs) -> NoReturn:
+        raise AssertionError(f"the program calls {args.token}, which it has no need for")
+
+    @property
+    def commands(self) -> dict[str, dict[str, Any]]:
+        """Name to inputs of every remote command."""
+        return {name: args.inputs for name, args in self.resources.items() if args.typ == "command:remote:Command"}
+
+
+def run_program(cluster: dict[str, Any], *, secret: str | None = SECRET, **config: str) -> Recorder:
+    """Runs `__main__.py` with these settings; returns what it asked for.
+
+    Raises:
+        pulumi.RunError: as the program does.
+    """
+    # A context of its own: Pulumi keeps the stack that is being run in context variables.
+    return contextvars.Context().run(_run, cluster, secret, config)
+
+
+def _run(cluster: dict[str, Any], secret: str | None, config: dict[str, str]) -> Recorder:
+    recorder = Recorder()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    mocks.set_mocks(recorder, project="rlinf-cloud-edge", stack="test", preview=False)
+    settings = {"rlinf-cloud-edge:cluster": json.dumps(cluster)}
+    if secret is not None:
+        settings["rlinf-cloud-edge:networkSecret"] = secret
+    settings |= {f"rlinf-cloud-edge:{key}": value for key, value in config.items()}
+    pulumi.runtime.set_all_config(settings, ["rlinf-cloud-edge:networkSecret"])
+
+    async def program() -> None:
+        runpy.run_path(str(PROGRAM), run_name="__main__")
+        await stack.wait_for_rpcs()
+        root = pulumi.runtime.get_root_resource()
+        assert isinstance(root, stack.Stack)
+        for name, value in root.outputs.items():
+            recorder.exports[name] = await pulumi.Output.from_input(value).future()
+
+    try:
+        loop.run_until_complete(program())
+    finally:
+        # What a program that failed had begun must not reach the next one, by way of Pulumi's globals.
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        SETTINGS.outputs.clear()  # pyright: ignore[reportAttributeAccessIssue]  # a proxy that pyright misreads
+        loop.close()
+    return recorder
+
+
+def settings_of(command: dict[str, Any]) -> dict[str, str]:
+    """The `KEY=value` settings on the standard input of a command that is not `prepare`."""
+    stdin = plain(command["stdin"])
+    return dict(line.split("=", 1) for line in stdin.splitlines())
+
+
+def plain(value: Any) -> Any:
+    """A value without the wrapping that marks it secret."""
+    return value["value"] if isinstance(value, dict) and "value" in value else value
