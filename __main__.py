@@ -7,11 +7,14 @@ from components.cloud_node import CloudNode
 from components.cluster import open_gate
 from components.easytier import join_overlay
 from components.edge_host import EdgeHost
+from components.failure import say_nothing_after_the_engine
 from components.member import MemberArgs
 from components.outputs import outputs
 from components.plan import make_plan
 from components.ray_node import start_ray
 from config.load import load
+
+say_nothing_after_the_engine()
 
 # Settings: validated before anything is created.
 settings = load()

@@ -32,7 +32,6 @@ def open_gate(head: RayMember, ray: Mapping[str, remote.Command]) -> remote.Comm
         {
             "REPAIR": settings.cluster.repair or "",
             "NODES": lines.apply(lambda told: "; ".join(map(str.strip, told))),
-            "RAY_USER": head.host.user,
             "RLINF_CONFIG_BASE64": encoded(render_config(plan, settings.cluster.rlinf)),
             "PLAN_BASE64": encoded(
                 gate_plan(

@@ -7,7 +7,10 @@ speaks. Nothing is retried here.
 from __future__ import annotations
 
 import re
+import sys
+from types import TracebackType
 
+import grpc
 import pulumi
 
 _MEANINGS = (
@@ -16,6 +19,15 @@ _MEANINGS = (
         (
             "shows another host key than ssh.host_key. If the machine was set up anew, print its key there with "
             "`cat /etc/ssh/ssh_host_ed25519_key.pub` and correct ssh.host_key; if not, somebody may be in between"
+        ),
+    ),
+    (
+        # Behind a jump host, the plugin's retries hide the first and true reason.
+        re.compile(r"handshake failed: EOF", re.IGNORECASE),
+        (
+            "is reached, but the SSH handshake fails. Most often it shows another host key than ssh.host_key: print "
+            "it there with `cat /etc/ssh/ssh_host_ed25519_key.pub` and compare. If they are equal, check ssh.user and "
+            "that the SSH agent (`ssh-add -l`) or ssh.key_file holds a key of its authorized_keys"
         ),
     ),
     (
@@ -30,7 +42,10 @@ _MEANINGS = (
         ("has an address that can't be resolved. Correct ssh.address"),
     ),
     (
-        re.compile(r"refused|timeout|timed out|no route|unreachable|connect failed|failed attempts", re.IGNORECASE),
+        re.compile(
+            r"refused|timeout|timed out|deadline exceeded|no route|unreachable|connect failed|failed attempts",
+            re.IGNORECASE,
+        ),
         (
             "can't be reached. Check that it is on, that sshd runs, ssh.address and ssh.port, and the way there "
             "(firewall, VPN, ssh.jump)"
@@ -63,3 +78,31 @@ def explain(command: str, host: str, endpoint: str) -> pulumi.ErrorHook:
         return False
 
     return pulumi.ErrorHook(f"explain-{command}", hook)
+
+
+def say_nothing_after_the_engine() -> None:
+    """Keeps the Python host quiet once the engine has ended an update.
+
+    When a command fails, the engine shows why and shuts down; the host then often finds it gone in the middle of a
+    call, and prints a traceback of its own (seen with Pulumi 3.274.1 in one failed update of four). Everything else
+    is printed as before, and the exit code stays.
+    """
+    usual = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if _engine_is_gone(error):
+            sys.unraisablehook = lambda _: None  # what is left unfinished complains, too
+        else:
+            usual(kind, error, traceback)
+
+    sys.excepthook = hook
+
+
+def _engine_is_gone(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        if isinstance(error, grpc.RpcError) and "UNAVAILABLE" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -54,6 +54,8 @@ class Host:
     endpoint: str
     """`address:port`, with the jump host where there is one: what makes this machine this machine."""
     connection: remote.ConnectionArgs
+    connect_timeout: int
+    """Seconds for which dialling is tried."""
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
@@ -79,6 +81,7 @@ class Host:
         self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> remote.Command:
         name = f"{self.name}-{step}"
+        limit = f"{self.connect_timeout}s"
         return remote.Command(
             name,
             connection=self.connection,
@@ -94,6 +97,9 @@ class Host:
                 opts,
                 pulumi.ResourceOptions(
                     delete_before_replace=True,
+                    # Ends dialling through a jump host that is let to wait: there, only the jump host's own TCP limit
+                    # (about two minutes) ends a single dial. A command that runs is not ended by this.
+                    custom_timeouts=pulumi.CustomTimeouts(create=limit, update=limit, delete=limit),
                     hooks=pulumi.ResourceHookBinding(on_error=[explain(name, self.name, self.endpoint)]),
                 ),
             ),
@@ -107,6 +113,7 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
     """The machine of one entry of the settings, with the defaults of `cluster.ssh` filled in."""
     cluster = settings.cluster
     by_name = {other.name: other for other in cluster.hosts}
+    connect_timeout = host.ssh.connect_timeout or cluster.ssh.connect_timeout
     port = host.ssh.port or cluster.ssh.port
     jump = by_name[host.ssh.jump] if host.ssh.jump else None
     if host.ssh.host_key is None:
@@ -125,9 +132,10 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
             host_key=host.ssh.host_key,
             private_key=settings.private_keys.get(host.name),
             per_dial_timeout=_DIAL_SECONDS,
-            dial_error_limit=dial_attempts(host.ssh.connect_timeout or cluster.ssh.connect_timeout),
+            dial_error_limit=dial_attempts(connect_timeout),
             proxy=_proxy(settings, jump) if jump else None,
         ),
+        connect_timeout=connect_timeout,
     )
 
 

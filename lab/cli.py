@@ -177,9 +177,7 @@ def _add_faults(
 
 
 def _up(arguments: argparse.Namespace, cache: Cache) -> int:
-    state = world.up(Lab(cache, arguments.name), arguments.clouds, arguments.edges)
-    for sentence in state.substitutes:
-        note(sentence)
+    world.up(Lab(cache, arguments.name), arguments.clouds, arguments.edges)
     return 0
 
 

@@ -62,9 +62,7 @@ def bring_up(lab: Lab, edges: int, *, train: bool) -> int:
     cache = lab.cache
     if train:
         build(cache.rlinf, cache.uv)
-    state = world.up(lab, clouds=1, edges=edges)
-    for sentence in state.substitutes:
-        note(sentence)
+    world.up(lab, clouds=1, edges=edges)
     stack = Stack(CLONE, Session(lab))
     stack.create(secret=secrets.token_urlsafe(32))
     if train:

@@ -12,7 +12,6 @@ import secrets
 import shlex
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 
 from lab import keys, network, topology
 from lab.errors import LabError
@@ -124,8 +123,3 @@ def command(lab: str, argv: Sequence[str]) -> list[str]:
     """The command that runs another one in the operator's namespace."""
     namespace = network.path(topology.operator_namespace(lab))
     return ["nsenter", f"--net={namespace}", "--", *argv]
-
-
-def client_public_key(path: Path) -> str:
-    """The operator's public key: type and key."""
-    return keys.public_key(path)

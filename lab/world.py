@@ -126,6 +126,9 @@ def up(lab: Lab, clouds: int | None, edges: int | None) -> State:
     Topology(lab.name, clouds or 1, edges or 1)
     tools = toolchain.ensure(lab.cache)
     mirror = ensure_mirror(lab.cache)
+    # Those of the toolchain are named by script/bootstrap, which makes it.
+    for sentence in mirror.substitutes:
+        note(sentence)
     image = ensure_image(lab.cache)
     with claimed(lab.name, lab.files.root):
         before = lab.files.load()

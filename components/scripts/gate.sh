@@ -9,11 +9,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # NODES is what each node's ray.sh ended with: the gate opens anew whenever a Ray was started.
 # shellcheck disable=SC2034
-NODES='' RAY_USER='' RLINF_CONFIG_BASE64='' PLAN_BASE64=''
+NODES='' RLINF_CONFIG_BASE64='' PLAN_BASE64=''
 
 main() {
   local action=$1
-  read_settings NODES RAY_USER RLINF_CONFIG_BASE64 PLAN_BASE64
+  read_settings NODES RLINF_CONFIG_BASE64 PLAN_BASE64
   case $action in
     up) up ;;
     down) down ;;
@@ -24,8 +24,7 @@ main() {
 up() {
   install -d -m 0755 "$ETC/rlinf"
   put "$ETC/rlinf/cluster.yaml" 0644 root:root < <(base64 -d <<<"$RLINF_CONFIG_BASE64")
-  base64 -d <<<"$PLAN_BASE64" |
-    runuser -u "$RAY_USER" -- "$here/launch.sh" python "$here/gate.py"
+  base64 -d <<<"$PLAN_BASE64" | "$here/launch.sh" python "$here/gate.py"
 }
 
 down() {

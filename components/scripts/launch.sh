@@ -6,10 +6,11 @@
 set -euo pipefail
 : "${1:?usage: launch.sh COMMAND...}"
 settings=/etc/rlinf-cloud-edge/ray.env
-if [[ ! -r $settings ]]; then
-  owner=$(stat --format=%U "$settings")
-  exec sudo -n -u "$owner" "$0" "$@"
+owner=$(stat --format=%U "$settings")
+if [[ $(id -un) != "$owner" ]]; then
+  if [[ $(id -u) -eq 0 ]]; then exec runuser -u "$owner" -- "$0" "$@"; fi
+  exec sudo -n -u "$owner" -- "$0" "$@"
 fi
 # shellcheck disable=SC2016 # expanded by the inner bash
-exec env -i HOME="$HOME" USER="$(id -un)" LOGNAME="$(id -un)" SHELL=/bin/bash LANG="${LANG:-C.UTF-8}" \
+exec env -i HOME="$(getent passwd "$owner" | cut -d : -f 6)" USER="$owner" LOGNAME="$owner" SHELL=/bin/bash LANG="${LANG:-C.UTF-8}" \
   bash -c 'set -a && . "$0" && set +a && exec "$@"' "$settings" "$@"

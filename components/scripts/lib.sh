@@ -112,6 +112,41 @@ start() {
 
 last_log() { journalctl --unit="$1" --lines=12 --output=cat --no-pager 2>/dev/null | tail -n 12 || true; }
 
+# An update that fails must leave what was there before: Pulumi keeps the old settings for such a host, and would see
+# nothing to do once they are back. `remember` notes files of a service before they are written; `bring_back`, on a
+# failure, makes them as they were and starts the service from them.
+
+# remember SERVICE FILE...: keeps copies of files as they are, absent ones included.
+remember() {
+  remembered_service=$1
+  shift
+  remembered_files=("$@")
+  remembered=$(mktemp -d)
+  local index
+  for index in "${!remembered_files[@]}"; do
+    cp -p -- "${remembered_files[index]}" "$remembered/$index" 2>/dev/null || true
+  done
+}
+
+bring_back() {
+  local index changed=false
+  for index in "${!remembered_files[@]}"; do
+    cmp -s -- "$remembered/$index" "${remembered_files[index]}" && continue
+    changed=true
+    if [[ -e $remembered/$index ]]; then
+      cp -p -- "$remembered/$index" "${remembered_files[index]}"
+    else
+      rm -f -- "${remembered_files[index]}"
+    fi
+  done
+  $changed || return 0
+  say "$HOST: going back to the settings before this update"
+  systemctl daemon-reload
+  systemctl restart "$remembered_service" || true
+}
+
+forget() { rm -rf -- "${remembered:?}"; }
+
 # remove_service UNIT...: stopped, disabled and forgotten; it is no fault if it never was.
 remove_service() {
   local unit

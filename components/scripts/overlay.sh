@@ -11,6 +11,7 @@ OVERLAY_IP='' DEVICE='' TOML_BASE64='' NETWORK_SECRET='' RPC_PORT='' ECHO_PORT='
 BOOTSTRAP_IP='' PEERS='' EASYTIER_VERSION=''
 
 readonly SERVICE=rlinf-easytier.service
+known=false
 readonly ECHO_SOCKET=rlinf-echo.socket ECHO_SERVICE=rlinf-echo@.service
 
 main() {
@@ -25,8 +26,9 @@ main() {
 }
 
 up() {
-  # What a first run leaves half done is undone: nothing is recorded of it, so nothing may stay.
-  if [[ ! -e $UNITS/$SERVICE ]]; then trap 'undo $?' EXIT; fi
+  if [[ -e $UNITS/$SERVICE ]]; then known=true; fi
+  remember "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$UNITS/$SERVICE" "$UNITS/$ECHO_SERVICE" "$UNITS/$ECHO_SOCKET"
+  trap 'undo $?' EXIT
   write_files
   start "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$OPT/easytier/.sha256"
   wait_for_device
@@ -34,12 +36,20 @@ up() {
   systemctl is-active --quiet "$ECHO_SOCKET" || systemctl restart "$ECHO_SOCKET" ||
     fail "the echo service can't listen on $OVERLAY_IP:$ECHO_PORT: $(last_log "$ECHO_SOCKET")"
   prove
-  trap - EXIT
   printf 'member ip=%s device=%s easytier=%s\n' "$OVERLAY_IP" "$DEVICE" "$EASYTIER_VERSION"
 }
 
+# What failed leaves no trace: Pulumi records nothing of a first run, and keeps the old settings of a later one.
 undo() {
-  (($1 == 0)) || remove
+  if (($1 != 0)); then
+    if $known; then
+      bring_back
+      systemctl restart "$ECHO_SOCKET" || true
+    else
+      remove
+    fi
+  fi
+  forget
   exit "$1"
 }
 

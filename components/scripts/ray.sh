@@ -12,6 +12,8 @@ ROLE='' RANK='' OVERLAY_IP='' DEVICE='' HEAD_IP='' ECHO_PORT='' FACTS='' HEAD_FA
 RAY_USER='' RAY_TOKEN='' RAY_PORTS='' RAY_ARGUMENTS='' RAY_ENV_BASE64='' GCS_PORT='' NODE_MANAGER_PORT=''
 
 readonly SERVICE=rlinf-ray.service
+readonly files=("$ETC/ray.env" "$ETC/ray.start" "$ETC/ray.token" "$ETC/ray.nft")
+known=false
 
 main() {
   local action=$1
@@ -38,19 +40,24 @@ fact() {
 
 up() {
   same_versions
-  if [[ ! -e $UNITS/$SERVICE ]]; then trap 'undo $?' EXIT; fi
+  if [[ -e $UNITS/$SERVICE ]]; then known=true; fi
+  remember "$SERVICE" "${files[@]}" "$UNITS/$SERVICE"
+  trap 'undo $?' EXIT
   write_files
   if [[ $ROLE == worker ]]; then reach_head; fi
-  start "$SERVICE" "$ETC/ray.env" "$ETC/ray.start" "$ETC/ray.token" "$ETC/ray.nft" "$UNITS/$SERVICE"
+  start "$SERVICE" "${files[@]}" "$UNITS/$SERVICE"
   wait_until_listening
-  trap - EXIT
   remove_old_environments
   printf '%s rank=%s ip=%s ray=%s python=%s started=%s\n' "$ROLE" "$RANK" "$OVERLAY_IP" "$(fact ray "$FACTS")" \
     "$(fact python "$FACTS")" "$(systemctl show --property=InvocationID --value "$SERVICE")"
 }
 
+# What failed leaves no trace: Pulumi records nothing of a first run, and keeps the old settings of a later one.
 undo() {
-  (($1 == 0)) || remove
+  if (($1 != 0)); then
+    if $known; then bring_back; else remove; fi
+  fi
+  forget
   exit "$1"
 }
 
@@ -121,7 +128,7 @@ down() {
 remove() {
   remove_service "$SERVICE"
   if command -v nft >/dev/null; then nft delete table inet rlinf_cloud_edge 2>/dev/null || true; fi
-  rm -rf -- "$ETC/ray.env" "$ETC/ray.start" "$ETC/ray.token" "$ETC/ray.nft" "$RUN/$SERVICE.started" "$VAR/ray"
+  rm -rf -- "${files[@]}" "$RUN/$SERVICE.started" "$VAR/ray"
   say "$HOST: Ray is gone"
 }
 

@@ -53,12 +53,11 @@ def build(destination: Path, uv: Path) -> Path:
     """
     version = _python_version()
     lock_digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()
-    make_once(Cache(destination.parent), destination, f"{lock_digest} {version}", partial(_make, uv))
-    return destination / "venv"
+    # The folder itself stays: running hosts have it mounted, and see the environment appear in it.
+    return make_once(Cache(destination.parent), destination / "venv", f"{lock_digest} {version}", partial(_make, uv))
 
 
-def _make(uv: Path, folder: Path) -> None:
-    venv = folder / "venv"
+def _make(uv: Path, venv: Path) -> None:
     python = venv / "bin" / "python"
     with step("Installing RLinf, Ray and torch for the lab's hosts (2.3 GB, about 2 minutes)"):
         note("torch from PyPI is the CUDA build; it is used without a GPU here")

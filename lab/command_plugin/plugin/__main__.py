@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 
 import grpc
@@ -13,6 +14,8 @@ from .server import Provider
 
 async def main(arguments: list[str]) -> None:
     """Serves the engine whose address is the first argument that is no option; without one, waits for `Attach`."""
+    # At once and without a word, as a Go program ends: the engine interrupts its plugins when it is done with them.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     addresses = [argument for argument in arguments if not argument.startswith("-")]
     log = EngineLog(addresses[0] if addresses else None)
     server = grpc.aio.server(options=GRPC_OPTIONS)

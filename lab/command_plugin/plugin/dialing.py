@@ -39,7 +39,7 @@ _REJECTED = {
     OPEN_UNKNOWN_CHANNEL_TYPE: "unknown channel type",
     OPEN_RESOURCE_SHORTAGE: "resource shortage",
 }
-_END_OF_STREAM = FailedError("ssh: handshake failed: EOF")
+_END_OF_STREAM = "ssh: handshake failed: EOF"
 
 
 async def dial(operation: Operation, target: Connection) -> asyncssh.SSHClientConnection:
@@ -65,7 +65,7 @@ async def _dial_through(
     async def handshake() -> asyncssh.SSHClientConnection:
         nonlocal outcome
         if isinstance(outcome, FailedError):
-            failure, outcome = outcome, _END_OF_STREAM
+            failure, outcome = outcome, FailedError(_END_OF_STREAM)
             raise failure
         return outcome
 

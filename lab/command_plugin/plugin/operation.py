@@ -6,13 +6,11 @@ import asyncio
 import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import grpc
 
 from .protocol import engine_pb2
-
-T = TypeVar("T")
 
 INFO = engine_pb2.INFO
 WARNING = engine_pb2.WARNING

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
+import grpc
+
 from .operation import INFO, FailedError, Operation
 
 LINE_LIMIT = 64 * 1024
@@ -81,8 +83,6 @@ def line_too_long() -> FailedError:
 
 def not_utf8() -> FailedError:
     """The failure of a command whose output is no text."""
-    import grpc  # noqa: PLC0415  # only on this path
-
     return FailedError("grpc: error while marshaling: string field contains invalid UTF-8", grpc.StatusCode.INTERNAL)
 
 

@@ -36,7 +36,13 @@ class Shell(SSHClientSession[bytes]):
         """Notes the exit status."""
         self._status = status
 
-    def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:  # noqa: ARG002
+    def exit_signal_received(
+        self,
+        signal: str,
+        core_dumped: bool,  # noqa: ARG002  # asyncssh passes it; no message holds it
+        msg: str,
+        lang: str,  # noqa: ARG002  # the same
+    ) -> None:
         """Notes the signal that ended the command."""
         self._signal = (signal, msg)
 

@@ -15,6 +15,8 @@ from .values import Archive, Asset, Marked, Properties, Value, plain, plain_obje
 PREVIOUS = {"PULUMI_COMMAND_STDOUT": "stdout", "PULUMI_COMMAND_STDERR": "stderr"}
 """Variables that carry the outputs of the run before, and which output."""
 
+_NO_COPY_FILE = "command:remote:CopyFile is deprecated and no part of this substitute: use command:remote:CopyToRemote"
+
 _Run: TypeAlias = Callable[[Operation, str, Mapping[str, Value], Mapping[str, str]], Awaitable[Mapping[str, Value]]]
 
 
@@ -29,6 +31,8 @@ def check(resource: ResourceType, inputs: Properties) -> tuple[Properties, list[
     """The inputs with defaults and secrets, and what is wrong with them; with faults no defaults are filled in."""
     found = checks.faults(inputs, resource.inputs)
     checked = inputs if found else checks.with_defaults(inputs, resource.inputs)
+    if resource is COPY_FILE:
+        found.append(Fault("", _NO_COPY_FILE))
     if resource is COPY_TO_REMOTE:
         found += _source_faults(inputs.get("source"))
         checked = _with_whole_source(checked)
@@ -38,10 +42,6 @@ def check(resource: ResourceType, inputs: Properties) -> tuple[Properties, list[
 async def create(operation: Operation, resource: ResourceType, inputs: Properties, *, preview: bool) -> Created:
     """Creates the resource, or in a preview says what it will be."""
     _require(inputs, resource, "invalid inputs: ")
-    if resource is COPY_FILE:
-        raise FailedError(
-            "command:remote:CopyFile is deprecated and not part of this substitute: use command:remote:CopyToRemote"
-        )
     if resource is COPY_TO_REMOTE:
         inputs = _with_whole_source(inputs)
         if preview:
@@ -99,10 +99,10 @@ async def _run(
 def _runner(resource: ResourceType) -> _Run:
     # Imported when first needed: a preview or an unchanged stack starts without SSH.
     if resource is LOCAL_COMMAND:
-        from . import local_command  # noqa: PLC0415
+        from . import local_command  # noqa: PLC0415  # see above
 
         return local_command.run
-    from . import remote_command  # noqa: PLC0415
+    from . import remote_command  # noqa: PLC0415  # see above
 
     return remote_command.run
 
@@ -114,6 +114,8 @@ async def _copy(operation: Operation, inputs: Properties) -> None:
 
 
 def _require(properties: Properties, resource: ResourceType, prefix: str, *, of_state: bool = False) -> None:
+    if resource is COPY_FILE:
+        raise FailedError(_NO_COPY_FILE)
     found = checks.faults(properties, resource.state if of_state else resource.inputs)
     if found:
         raise FailedError(prefix + checks.describe(found))

@@ -77,7 +77,13 @@ class Client(asyncssh.SSHClient):
         """Notes the connection."""
         self._connection = conn
 
-    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:  # noqa: ARG002
+    def validate_host_public_key(
+        self,
+        host: str,  # noqa: ARG002  # asyncssh passes it; the key alone counts
+        addr: str,  # noqa: ARG002  # the same
+        port: int,  # noqa: ARG002  # the same
+        key: asyncssh.SSHKey,
+    ) -> bool:
         """Only the given host key is right; without one, any is."""
         right = self._login.host_key
         if right is not None and key.get_algorithm() != right.get_algorithm():
@@ -129,8 +135,8 @@ class Client(asyncssh.SSHClient):
     def kbdint_challenge_received(
         self,
         name: str,  # noqa: ARG002  # whatever is asked
-        instructions: str,  # noqa: ARG002
-        lang: str,  # noqa: ARG002
+        instructions: str,  # noqa: ARG002  # the same
+        lang: str,  # noqa: ARG002  # the same
         prompts: Sequence[tuple[str, bool]],
     ) -> list[str]:
         """The password, whatever is asked."""

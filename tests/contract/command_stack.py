@@ -1,0 +1,128 @@
+"""A Pulumi stack on a local backend, with the plugin under test in a Pulumi home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.paths import VENV
+
+VERSION = "1.2.1"
+
+_PROGRAM = '''\
+"""The resources of resources.json: name, type, arguments, options; secrets are {"secret": ...}."""
+
+import json
+import pathlib
+
+import pulumi
+import pulumi_command
+
+TYPES = {"remote": pulumi_command.remote.Command, "copy": pulumi_command.remote.CopyToRemote}
+
+
+def value(given):
+    if isinstance(given, dict) and given.keys() == {"secret"}:
+        return pulumi.Output.secret(given["secret"])
+    if isinstance(given, dict) and given.keys() == {"text"}:
+        return pulumi.StringAsset(given["text"])
+    if isinstance(given, dict):
+        return {key: value(each) for key, each in given.items()}
+    return given
+
+
+for name, (kind, arguments, options) in json.loads(pathlib.Path("resources.json").read_text()).items():
+    resource = TYPES[kind](name, **value(arguments), opts=pulumi.ResourceOptions(**options))
+    if kind == "remote":
+        pulumi.export(name, resource.stdout)
+'''
+
+
+@dataclass
+class Stack:
+    """One stack. `resources` is written before each operation."""
+
+    folder: Path
+    bin_dirs: list[Path]
+    pulumi_home: Path
+
+    @classmethod
+    def create(cls, folder: Path, bin_dirs: list[Path], pulumi_home: Path) -> Stack:
+        """A new project with an empty stack."""
+        stack = cls(folder, bin_dirs, pulumi_home)
+        (folder / "Pulumi.yaml").write_text("name: contract\nruntime: python\n")
+        (folder / "__main__.py").write_text(_PROGRAM)
+        (folder / "backend").mkdir()
+        stack.write({})
+        stack.pulumi("stack", "init", "contract")
+        return stack
+
+    def write(self, resources: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]]) -> None:
+        """What the program will consist of: name → type, arguments, options."""
+        (self.folder / "resources.json").write_text(json.dumps(resources))
+
+    def up(self, *, fails: bool = False) -> str:
+        """`pulumi up`; what it said."""
+        return self.pulumi("up", "--yes", "--skip-preview", "--diff", fails=fails)
+
+    def preview(self) -> dict[str, int]:
+        """`pulumi preview`; how many resources it would change, by operation."""
+        return json.loads(self.pulumi("preview", "--json"))["changeSummary"]
+
+    def destroy(self) -> str:
+        """`pulumi destroy`; what it said."""
+        return self.pulumi("destroy", "--yes", "--skip-preview")
+
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs."""
+        return json.loads(self.pulumi("stack", "output", "--json"))
+
+    def exported(self) -> str:
+        """The exported state, as text."""
+        return self.pulumi("stack", "export")
+
+    def pulumi(self, *arguments: str, fails: bool = False) -> str:
+        """Runs the CLI; both its streams. Raises `AssertionError` if it does not end as expected."""
+        done = subprocess.run(
+            [str(self.bin_dirs[0] / "pulumi"), *arguments, "--non-interactive"],
+            cwd=self.folder,
+            env=environment(self.bin_dirs, self.pulumi_home, self.folder),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert (done.returncode != 0) is fails, f"pulumi {' '.join(arguments)}:\n{done.stdout}\n{done.stderr}"
+        return done.stdout if arguments[-1] == "--json" else done.stdout + done.stderr
+
+
+def environment(bin_dirs: list[Path], pulumi_home: Path, folder: Path) -> dict[str, str]:
+    """The variables of a `pulumi` command: nothing of the user's own Pulumi, no SSH agent."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("PULUMI_") and name != "SSH_AUTH_SOCK"
+    }
+    path = [str(each) for each in (VENV / "bin", *bin_dirs)]
+    return {
+        **kept,
+        "PATH": os.pathsep.join([*path, kept.get("PATH", os.defpath)]),
+        "PULUMI_HOME": str(pulumi_home),
+        "PULUMI_BACKEND_URL": f"file://{folder / 'backend'}",
+        "PULUMI_CONFIG_PASSPHRASE": "contract",
+        "PULUMI_STACK": "contract",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+    }
+
+
+def install(plugin: Path, bin_dirs: list[Path], pulumi_home: Path) -> None:
+    """Puts the plugin's folder into a Pulumi home."""
+    subprocess.run(
+        [str(bin_dirs[0] / "pulumi"), "plugin", "install", "resource", "command", VERSION, "--file", str(plugin)],
+        env=environment(bin_dirs, pulumi_home, pulumi_home),
+        check=True,
+        capture_output=True,
+    )
