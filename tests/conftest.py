@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pulumi  # noqa: F401  # first of all: the command plugin takes the place of an SDK that is not loaded
 import pytest
 
 
