@@ -13,6 +13,11 @@ from types import TracebackType
 import grpc
 import pulumi
 
+_NO_SUDO = (
+    "lets nobody become root: its account may not use sudo without a password. Allow it with a line "
+    "`<ssh.user> ALL=(ALL) NOPASSWD: ALL` in /etc/sudoers.d/, or log in as root (ssh.user)"
+)
+
 _MEANINGS = (
     (
         re.compile(r"host key mismatch", re.IGNORECASE),
@@ -57,6 +62,8 @@ _MEANINGS = (
 def meaning(errors: list[str]) -> str | None:
     """What errors of pulumi-command say about the way to a host; None where a script has spoken."""
     newest = errors[0] if errors else ""
+    if "sudo: a password is required" in newest or "sudo: a terminal is required" in newest:
+        return _NO_SUDO
     if "Process exited" in newest or "exit status" in newest:
         return None
     return next((text for pattern, text in _MEANINGS if pattern.search(newest)), None)

@@ -81,7 +81,7 @@ class Host:
         self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> remote.Command:
         name = f"{self.name}-{step}"
-        limit = f"{self.connect_timeout}s"
+        limit = f"{self.connect_timeout + (_DIAL_SECONDS + 1) * dial_attempts(self.connect_timeout)}s"
         return remote.Command(
             name,
             connection=self.connection,
@@ -97,8 +97,9 @@ class Host:
                 opts,
                 pulumi.ResourceOptions(
                     delete_before_replace=True,
-                    # Ends dialling through a jump host that is let to wait: there, only the jump host's own TCP limit
-                    # (about two minutes) ends a single dial. A command that runs is not ended by this.
+                    # A jump host that is let to wait has TCP's own limit of about two minutes for a single dial; this
+                    # ends the dialling after it. It is longer than all dials take elsewhere, since it would hide
+                    # their reason, and it does not end a command that runs.
                     custom_timeouts=pulumi.CustomTimeouts(create=limit, update=limit, delete=limit),
                     hooks=pulumi.ResourceHookBinding(on_error=[explain(name, self.name, self.endpoint)]),
                 ),

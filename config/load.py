@@ -16,6 +16,17 @@ from config.faults import Fault, SettingsError, from_validation
 from config.models import Bootstrap, Cluster, RayHost
 from config.rules import faults_of, faults_of_secret
 
+# "The user has been told what to do", to Pulumi's Python host (`pulumi-language-python-exec`), which says no more then.
+_USER_HAS_BEEN_TOLD = 32
+
+
+class Refused(SystemExit):
+    """The settings are wrong: ends the program after its message was shown."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_USER_HAS_BEEN_TOLD)
+        self.message = message
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -33,7 +44,7 @@ def load() -> Settings:
     """The settings of the selected stack.
 
     Raises:
-        pulumi.RunError: the settings are wrong; the message lists every fault.
+        Refused: the settings are wrong; the message lists every fault.
     """
     config = pulumi.Config()
     try:
@@ -43,7 +54,9 @@ def load() -> Settings:
         key = config.get_secret("sshPrivateKey")
         keys = {host.name: key for host in cluster.hosts} if key is not None else _key_files(cluster)
     except SettingsError as error:
-        raise pulumi.RunError(f"{pulumi.get_stack()}: {error}") from None
+        message = f"{pulumi.get_stack()}: {error}"
+        pulumi.log.error(message)
+        raise Refused(message) from None
     return Settings(cluster=cluster, network_secret=secret, private_keys=keys)
 
 

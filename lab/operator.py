@@ -12,6 +12,7 @@ import secrets
 import shlex
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from lab import keys, network, topology
 from lab.errors import LabError
@@ -55,7 +56,7 @@ def write_commands(files: LabFiles, lab: str, bin_dirs: Sequence[str]) -> None:
         LabError: a command is nowhere to be found.
     """
     files.bin.mkdir(exist_ok=True)
-    search = os.pathsep.join([*bin_dirs, os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/bin"])
+    search = os.pathsep.join([*bin_dirs, *_path_without_labs(files), "/usr/sbin", "/usr/bin"])
     enter = f"nsenter --net={shlex.quote(str(network.path(topology.operator_namespace(lab))))}"
     for command in _WRAPPED:
         real = shutil.which(command, path=search)
@@ -65,6 +66,13 @@ def write_commands(files: LabFiles, lab: str, bin_dirs: Sequence[str]) -> None:
         wrapper = files.bin / command
         wrapper.write_text(f'#!/bin/sh\nexec {enter} {shlex.quote(real)}{options} "$@"\n')
         wrapper.chmod(0o755)
+
+
+def _path_without_labs(files: LabFiles) -> list[str]:
+    """PATH without the wrappers of labs, which `eval "$(script/lab env)"` puts there: they enter another network."""
+    labs = files.root.parent
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return [entry for entry in entries if not Path(entry).is_relative_to(labs)]
 
 
 def write_ssh_config(files: LabFiles, hosts: Sequence[LabHost]) -> None:

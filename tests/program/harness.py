@@ -52,7 +52,7 @@ def run_program(cluster: dict[str, Any], *, secret: str | None = SECRET, **confi
     """Runs `__main__.py` with these settings; returns what it asked for.
 
     Raises:
-        pulumi.RunError: as the program does.
+        Refused: as the program does.
     """
     # A context of its own: Pulumi keeps the stack that is being run in context variables.
     return contextvars.Context().run(_run, cluster, secret, config)

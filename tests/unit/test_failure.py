@@ -17,6 +17,7 @@ ERRORS = {
     " no supported methods remain": "refuses the login",
     "after 5 failed attempts: dial tcp 203.0.113.9:22: connect: connection refused": "can't be reached",
     "after 5 failed attempts: dial tcp 203.0.113.9:22: i/o timeout": "can't be reached",
+    'Process exited with status 1: running "exec sudo -n /opt/x up":\nsudo: a password is required': "NOPASSWD",
     "context deadline exceeded": "can't be reached",
     "after 5 failed attempts: dial tcp: lookup robot.example: no such host": "can't be resolved",
 }
