@@ -191,6 +191,19 @@ class TestSecrets:
         for canary in self.canaries(stack, secret):
             assert not any(canary in text for text in texts)
 
+    def test_a_key_from_a_file_is_as_secret_and_restarts_nothing(
+        self, stack: Stack, secret: str, printed: list[str]
+    ) -> None:
+        pids = {host: service_pids(stack, host) for host in HOSTS}
+        key_file = str(stack.lab.lab.files.client_key)
+        stack.change(lambda cluster: cluster["ssh"].update(key_file=key_file))
+        printed += [stack.pulumi("preview", "--diff"), stack.up("--diff")]
+        assert {host: service_pids(stack, host) for host in HOSTS} == pids
+        exported = stack.pulumi("stack", "export")
+        assert '"privateKey"' in exported
+        for canary in self.canaries(stack, secret):
+            assert canary not in exported + "".join(printed)
+
     @pytest.mark.parametrize("host", HOSTS)
     def test_not_in_processes_units_or_journals(self, stack: Stack, secret: str, host: str) -> None:
         texts = {
