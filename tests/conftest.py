@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pulumi  # noqa: F401  # first of all: the command plugin takes the place of an SDK that is not loaded
+import importlib
+
 import pytest
+
+# First of all: the command plugin takes the place of an SDK that is not loaded.
+importlib.import_module("pulumi")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 PAYLOAD_BYTES = 1 << 20
@@ -42,19 +42,19 @@ def introduce(payload: bytes) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Waits for the planned nodes and questions each."""
+    """Waits for the planned nodes, and for each one's answer."""
     plan = json.load(sys.stdin)
     deadline = time.monotonic() + plan["timeout"]
     planned = {node["ip"]: node for node in plan["nodes"]}
     ray.init(address=plan["address"], log_to_driver=False, logging_level=logging.ERROR)
-    joined = wait_for_nodes(planned, deadline)
+    answers, joined = question(planned, deadline)
     missing = [describe(node) for ip, node in planned.items() if ip not in joined]
     if missing:
         return refuse(
             f"{len(joined)} of {len(planned)} nodes have joined Ray after {plan['timeout']} s; missing: "
             f"{', '.join(missing)}. See there: journalctl -u rlinf-ray -u rlinf-easytier"
         )
-    wrong = question(planned, joined, plan, deadline)
+    wrong = [fault for ip, node in planned.items() for fault in faults_of(node, answers.get(ip), plan)]
     if wrong:
         return refuse("not every node is what was planned:" + "".join(f"\n  - {fault}" for fault in wrong))
     told = " ".join(f"{node['rank']}={ip}" for ip, node in planned.items())
@@ -62,51 +62,62 @@ def main() -> int:
     return 0
 
 
-def wait_for_nodes(planned: dict[str, Any], deadline: float) -> dict[str, str]:
-    """Overlay address to Ray's node id, for the planned nodes alive; complete, or as it is at the deadline."""
+def question(planned: dict[str, Any], deadline: float) -> tuple[dict[str, dict[str, Any]], set[str]]:
+    """The answer of each planned node, and the nodes that have joined; complete, or as they are at the deadline.
+
+    A node that was started anew is in Ray's list twice for a while, and asking its former self fails: so every
+    entry of an address is asked, once, and the first answer counts.
+    """
+    payload = os.urandom(PAYLOAD_BYTES)
+    asked: dict[Any, str] = {}
+    known: set[str] = set()
+    joined: set[str] = set()
+    answers: dict[str, dict[str, Any]] = {}
     told = -1
-    while True:
-        alive = {node["NodeManagerAddress"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}
-        joined = {ip: alive[ip] for ip in planned if ip in alive}
+    while len(answers) < len(planned) and time.monotonic() < deadline:
+        for node in ray.nodes():
+            ip = node["NodeManagerAddress"]
+            if not node["Alive"] or ip not in planned or node["NodeID"] in known:
+                continue
+            known.add(node["NodeID"])
+            joined.add(ip)
+            where = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
+            asked[introduce.options(scheduling_strategy=where).remote(payload)] = ip
         if len(joined) != told:
             told = len(joined)
             print(f"gate: {told} of {len(planned)} nodes have joined", file=sys.stderr, flush=True)
-        if len(joined) == len(planned) or time.monotonic() > deadline:
-            return joined
-        time.sleep(0.25)
+        if not asked:
+            time.sleep(0.25)
+            continue
+        ready, _ = ray.wait(list(asked), num_returns=1, timeout=0.5)
+        for answer in ready:
+            ip = asked.pop(answer)
+            try:
+                told_by_node = ray.get(answer)
+            except RayError as error:
+                print(f"gate: {describe(planned[ip])}: {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
+                continue
+            answers[ip] = {**told_by_node, "payload": told_by_node["payload"] == payload[::-1]}
+    return answers, joined
 
 
-def question(planned: dict[str, Any], joined: dict[str, str], plan: dict[str, Any], deadline: float) -> list[str]:
-    """What is wrong with the answers of the nodes; empty when all is well."""
-    payload = os.urandom(PAYLOAD_BYTES)
-    answers = {
-        ip: introduce.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=node_id, soft=False)).remote(
-            payload
-        )
-        for ip, node_id in joined.items()
-    }
+def faults_of(node: dict[str, Any], answer: dict[str, Any] | None, plan: dict[str, Any]) -> list[str]:
+    """What is wrong with the answer of a node; empty when all is well."""
+    name = describe(node)
+    if answer is None:
+        return [f"{name} joined, but ran no task within {plan['timeout']} s"]
     faults: list[str] = []
-    for ip, answer in answers.items():
-        node = planned[ip]
-        try:
-            told = ray.get(answer, timeout=max(1.0, deadline - time.monotonic()))
-        except GetTimeoutError:
-            faults.append(f"{describe(node)} joined, but ran no task within {plan['timeout']} s")
-            continue
-        except RayError as error:
-            faults.append(f"{describe(node)} failed its task: {str(error).splitlines()[0]}")
-            continue
-        if told["payload"] != payload[::-1]:
-            faults.append(f"{describe(node)} sent another payload back")
-        if told["rank"] != str(node["rank"]):
-            faults.append(f"{describe(node)} has RLINF_NODE_RANK={told['rank']}")
-        if told["device"] != plan["device"] or not told["has_device"]:
-            faults.append(f"{describe(node)} has no device {plan['device']} (RLINF_COMM_NET_DEVICES={told['device']})")
-        if told["ray"] != plan["ray"] or told["python"] != platform.python_version():
-            faults.append(
-                f"{describe(node)} runs Ray {told['ray']} and Python {told['python']}; "
-                f"the head runs Ray {plan['ray']} and Python {platform.python_version()}"
-            )
+    if not answer["payload"]:
+        faults.append(f"{name} sent another payload back")
+    if answer["rank"] != str(node["rank"]):
+        faults.append(f"{name} has RLINF_NODE_RANK={answer['rank']}")
+    if answer["device"] != plan["device"] or not answer["has_device"]:
+        faults.append(f"{name} has no device {plan['device']} (RLINF_COMM_NET_DEVICES={answer['device']})")
+    if answer["ray"] != plan["ray"] or answer["python"] != platform.python_version():
+        faults.append(
+            f"{name} runs Ray {answer['ray']} and Python {answer['python']}; "
+            f"the head runs Ray {plan['ray']} and Python {platform.python_version()}"
+        )
     return faults
 
 

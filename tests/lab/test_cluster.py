@@ -200,7 +200,8 @@ class TestSecrets:
         printed += [stack.pulumi("preview", "--diff"), stack.up("--diff")]
         assert {host: service_pids(stack, host) for host in HOSTS} == pids
         exported = stack.pulumi("stack", "export")
-        assert '"privateKey"' in exported
+        shown = stack.pulumi("stack", "export", "--show-secrets")
+        assert all(canary in shown for canary in self.canaries(stack, secret)), "the search can't find what is there"
         for canary in self.canaries(stack, secret):
             assert canary not in exported + "".join(printed)
 
