@@ -211,10 +211,13 @@ def _folders(parent: Path) -> Iterator[Path]:
 def _locked(name: str) -> Generator[TextIO, None, None]:
     path = _RUN / name
     while True:
-        _RUN.mkdir(mode=0o755, exist_ok=True)
+        # Whoever ends the last claim takes the folder away, at any moment between these calls and inside them.
         try:
+            _RUN.mkdir(mode=0o755, exist_ok=True)
             handle = path.open("a+")
-        except FileNotFoundError:
+        except (FileNotFoundError, FileExistsError):
+            if _RUN.exists() and not _RUN.is_dir():
+                raise
             continue
         with handle:
             try:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lab import faults
 from lab.stack import Stack
 from tests.lab.cluster_fixtures import lab_with_stack, ok, service_pids
 
@@ -175,3 +176,21 @@ class TestAnUpdateThatFails:
             pid = service_pids(stack, host)["rlinf-easytier.service"]
             environment = ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0")
             assert "ET_NETWORK_SECRET=another-secret-for-everyone" in environment
+
+
+class TestDestroyWithAHostThatIsGone:
+    """It ends in bounded time, names the host, and passes once the host is back. Runs last."""
+
+    def test_it_names_the_host_and_goes_on_when_that_is_back(self, stack: Stack) -> None:
+        edge = stack.lab.lab.host("edge-1")
+        faults.stop_host(stack.lab.lab, edge)
+        started = time.monotonic()
+        told = failed(stack, "destroy", "--yes")
+        assert time.monotonic() - started < 120
+        assert "command:remote:Command (edge-1-ray):" in told
+        assert "failed attempts" in told or "deadline exceeded" in told
+        assert "edge-1-ray" in recorded(stack)
+        faults.start_host(stack.lab.lab, edge)
+        stack.pulumi("destroy", "--yes")
+        assert recorded(stack) == set()
+        assert stack.lab.exec("edge-1", "test", "-e", "/opt/rlinf-cloud-edge").returncode == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,6 +85,23 @@ class TestClaim:
             order.append("first")
         thread.join(10)
         assert order == ["first", "second"]
+
+    def test_commands_on_other_labs_may_end_at_any_moment(self, tmp_path: Path) -> None:
+        """The folder of the claims comes and goes with the last of them."""
+
+        def claim_often(name: str) -> int:
+            for _ in range(300):
+                with claimed(name, tmp_path / "labs" / name):
+                    pass
+            return 300
+
+        with ThreadPoolExecutor() as pool:
+            assert list(pool.map(claim_often, ["a", "b", "c"])) == [300, 300, 300]
+
+    def test_a_file_in_the_place_of_the_claims_is_an_error(self, tmp_path: Path, run: Path) -> None:
+        run.write_text("")
+        with pytest.raises(FileExistsError), claimed("demo", tmp_path / "labs/demo"):
+            pass
 
     def test_a_lab_of_another_cache_is_refused_and_named(self, tmp_path: Path) -> None:
         theirs = tmp_path / "theirs/labs/demo"
