@@ -205,15 +205,17 @@ def test_cancelling_or_a_time_limit_lets_a_running_command_finish(
     start_provider: StartProvider, sshd: Sshd, tmp_path: Path
 ) -> None:
     provider = start_provider()
+    provider.create(REMOTE, sshd.command("true"))  # whatever loads with the first dial must not use up the limit
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    limit = 4
     running = provider.in_background(
-        lambda: provider.create(REMOTE, sshd.command(f"echo begun; cat '{pipe}'"), timeout=1)
+        lambda: provider.create(REMOTE, sshd.command(f"echo begun; cat '{pipe}'"), timeout=limit)
     )
     eventually(lambda: provider.messages == ["begun"] or None, "the command's beginning")
     provider.cancel()
     with pytest.raises(StillRunningError):
-        running.result(timeout=2)
+        running.result(timeout=limit + 1)
     pipe.write_text("finished\n")
     assert running.result(timeout=10).state["stdout"] == "begun\nfinished"
 
