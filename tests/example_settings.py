@@ -10,12 +10,14 @@ HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAw
 
 _GUIDE: dict[str, Any] = {
     "ssh": {"user": "debian"},
+    "overlay": {},
     "bootstrap": {"overlay_ip": "10.10.0.1", "ssh": {"address": "203.0.113.5", "host_key": HOST_KEY}},
     "cloud": [
         {
             "name": "cloud-1",
             "overlay_ip": "10.10.0.10",
             "public_address": "203.0.113.10",
+            "gpus": 4,
             "ssh": {"address": "203.0.113.10", "host_key": HOST_KEY},
         }
     ],
@@ -57,4 +59,19 @@ def guide_with_edges(count: int) -> dict[str, Any]:
         }
         for number in range(1, count + 1)
     ]
+    return settings
+
+
+def direct() -> dict[str, Any]:
+    """The guide's hosts in direct mode, where each reaches the other at its own address."""
+    settings = guide()
+    del settings["overlay"], settings["bootstrap"]
+    settings["device"] = "eth0"
+    (cloud,), (edge,) = settings["cloud"], settings["edges"]
+    for host in (cloud, edge):
+        del host["overlay_ip"]
+    del cloud["public_address"], edge["ssh"]["jump"]
+    cloud["ssh"]["address"] = "192.0.2.10"
+    edge["ssh"]["address"] = "192.0.2.20"
+    edge["device"] = "enp1s0"
     return settings

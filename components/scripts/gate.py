@@ -1,7 +1,7 @@
 """Proves that a Ray cluster is the one that was planned: every rank alive, on its overlay address, and working.
 
 Runs on the head with Ray's own Python, in Ray's own environment; reads the plan as JSON on standard input:
-`{"address": "10.10.0.10:6379", "timeout": 180, "device": "et0", "ray": "2.60.0", "nodes": [{"name", "rank", "ip"}]}`.
+`{"address": "10.10.0.10:6379", "timeout": 180, "ray": "2.60.0", "nodes": [{"name", "rank", "ip", "device"}]}`.
 Membership alone proves nothing, so each node runs a task that says who it is and sends back a payload of 1 MiB.
 Ends with one line of result on standard output, or with what is missing on standard error and exit code 1.
 """
@@ -111,8 +111,8 @@ def faults_of(node: dict[str, Any], answer: dict[str, Any] | None, plan: dict[st
         faults.append(f"{name} sent another payload back")
     if answer["rank"] != str(node["rank"]):
         faults.append(f"{name} has RLINF_NODE_RANK={answer['rank']}")
-    if answer["device"] != plan["device"] or not answer["has_device"]:
-        faults.append(f"{name} has no device {plan['device']} (RLINF_COMM_NET_DEVICES={answer['device']})")
+    if answer["device"] != node["device"] or not answer["has_device"]:
+        faults.append(f"{name} has no device {node['device']} (RLINF_COMM_NET_DEVICES={answer['device']})")
     if answer["ray"] != plan["ray"] or answer["python"] != platform.python_version():
         faults.append(
             f"{name} runs Ray {answer['ray']} and Python {answer['python']}; "
