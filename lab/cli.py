@@ -21,7 +21,7 @@ from lab.paths import Cache
 from lab.processes import seconds_running
 from lab.progress import note
 from lab.state import State, claimed_names
-from lab.topology import LabHost
+from lab.topology import Kind, LabHost
 from lab.world import Lab
 
 DEFAULT_NAME = "demo"
@@ -108,6 +108,14 @@ def parser() -> argparse.ArgumentParser:
     up = add("up", _up, "bring a lab up, or add hosts to one that is up", named)
     up.add_argument("--edges", type=int, metavar="N", help="edges, each behind a NAT of its own (default: 1)")
     up.add_argument("--clouds", type=int, metavar="N", help="cloud nodes on the public segment (default: 1)")
+    up.add_argument(
+        "--edge-kind",
+        action="append",
+        default=[],
+        type=_edge_kind,
+        metavar="EDGE=KIND",
+        help=f"how an edge runs, such as edge-2=container: {', '.join(topology.KINDS)} (default: systemd); repeatable",
+    )
     down = add("down", _down, "take a lab down, with all that is left of it", named)
     down.add_argument("--all", action="store_true", help="every lab of this cache")
     add("status", _status, "tell which labs are up, with their hosts, and what is left of cut-off ones")
@@ -177,7 +185,7 @@ def _add_faults(
 
 
 def _up(arguments: argparse.Namespace, cache: Cache) -> int:
-    world.up(Lab(cache, arguments.name), arguments.clouds, arguments.edges)
+    world.up(Lab(cache, arguments.name), arguments.clouds, arguments.edges, dict(arguments.edge_kind))
     return 0
 
 
@@ -261,6 +269,14 @@ def _fault(apply: Apply) -> Command:
         return 0
 
     return command
+
+
+def _edge_kind(text: str) -> tuple[str, Kind]:
+    name, _, kind = text.partition("=")
+    for known in topology.KINDS:
+        if kind == known:
+            return name, known
+    raise argparse.ArgumentTypeError(f"{text}: give EDGE=KIND, where KIND is one of {', '.join(topology.KINDS)}")
 
 
 def _port(text: str) -> int:

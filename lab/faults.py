@@ -33,14 +33,13 @@ def link_up(lab: Lab, host: LabHost) -> None:
 
 
 def reboot(lab: Lab, host: LabHost) -> None:
-    """Has the host's systemd reboot, and waits until the operator can log in again.
+    """Has the host's systemd reboot, or restarts a container, and waits until the operator can log in again.
 
     Raises:
         LabError: it did not come back.
     """
     old = hosts.running_leader(lab.name, host.name)
-    # The answer may not arrive: the host is going down.
-    hosts.run(lab.name, host.name, "systemctl", "--no-block", "reboot")
+    hosts.ask_to_reboot(lab.files, lab.name, host)
 
     def fresh() -> int | None:
         pid = hosts.leader(lab.name, host.name)
@@ -51,7 +50,7 @@ def reboot(lab: Lab, host: LabHost) -> None:
             f"{host.name} did not reboot in {hosts.BOOT_LIMIT_S} s. {hosts.console_tail(lab.files, host.name)}"
         )
     runner = lab.state().processes[f"host/{host.name}"]
-    hosts.wait_until_booted(lab.files, lab.name, host.name, runner)
+    hosts.wait_until_up(lab.files, lab.name, host, runner)
     world.wait_for_login(lab, host)
 
 
@@ -164,7 +163,7 @@ def wrong_host_key(lab: Lab, host: LabHost) -> None:
         private = folder / f"ssh_host_{kind}_key"
         keys.create(private, kind, f"other@{host.name}")
         _install_key(lab, host, private.read_text(), kind)
-    hosts.must(lab.name, host.name, "systemctl", "reload", "ssh.service")
+    _reload_sshd(lab, host)
 
 
 def right_host_key(lab: Lab, host: LabHost) -> None:
@@ -172,11 +171,18 @@ def right_host_key(lab: Lab, host: LabHost) -> None:
     for kind in keys.HOST_KEY_TYPES:
         private = lab.files.host(host.name) / f"ssh_host_{kind}_key"
         _install_key(lab, host, private.read_text(), kind)
-    hosts.must(lab.name, host.name, "systemctl", "reload", "ssh.service")
+    _reload_sshd(lab, host)
 
 
 def _free_bytes(lab: Lab, host: LabHost) -> int:
     return int(hosts.must(lab.name, host.name, "df", "--output=avail", "-B1", "/").split()[-1])
+
+
+def _reload_sshd(lab: Lab, host: LabHost) -> None:
+    if host.kind == "systemd":
+        hosts.must(lab.name, host.name, "systemctl", "reload", "ssh.service")
+    else:
+        hosts.must(lab.name, host.name, "pkill", "--signal=HUP", "--oldest", "--exact", "sshd")
 
 
 def _install_key(lab: Lab, host: LabHost, private: str, kind: str) -> None:

@@ -1,11 +1,13 @@
-"""Booted hosts: Debian systems under systemd-nspawn, switched on, looked into, and switched off.
+"""Hosts: Debian systems under systemd-nspawn, switched on, looked into, and switched off.
 
 What a host is plugged into is `network.py`'s, what it has on its disk `disk.py`'s.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,7 +56,8 @@ def switch_on(files: LabFiles, lab: str, host: LabHost, image: Path, shared: Pat
         # A session of its own: it does not end with the terminal it was started from.
         started = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "slave", str(_RUN),
-             topology.machine_name(lab, host.name), host.name, str(image), str(namespace), host.bridge, str(shared),
+             topology.machine_name(lab, host.name), host.name, host.kind, str(image), str(namespace), host.bridge,
+             str(shared),
              *map(str, folders)],
             cwd=files.host(host.name), env={"PATH": PATH, "LANG": "C.UTF-8"},
             stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True,
@@ -148,22 +151,62 @@ def must(lab: str, host: str, *argv: str, stdin: str = "", limit: float = 60) ->
     return done.stdout
 
 
-def wait_until_booted(files: LabFiles, lab: str, host: str, runner: Process) -> None:
-    """Waits until a host's systemd has started everything.
+def ask_to_reboot(files: LabFiles, lab: str, host: LabHost) -> None:
+    """Has a host start anew: its systemd reboots; a container ends at once, and its runner starts it again."""
+    if host.kind == "systemd":
+        # The answer may not arrive: the host is going down.
+        run(lab, host.name, "systemctl", "--no-block", "reboot")
+        return
+    (files.host(host.name) / "restart").touch()
+    os.kill(running_leader(lab, host.name), signal.SIGKILL)
+
+
+def wait_until_up(files: LabFiles, lab: str, host: LabHost, runner: Process) -> None:
+    """Waits until a host has started everything, which in a container is its sshd; a container then gets its address.
 
     Raises:
         LabError: it has not in time, or something failed; the message ends with the host's console.
     """
 
-    def booting() -> int | None:
+    def starting() -> int | None:
         if not runner.alive:
-            raise LabError(f"{host} ended while it booted. {console_tail(files, host)}")
-        return leader(lab, host)
+            raise LabError(f"{host.name} ended while it booted. {console_tail(files, host.name)}")
+        return leader(lab, host.name)
 
-    pid = wait_for(booting, BOOT_LIMIT_S)
+    pid = wait_for(starting, BOOT_LIMIT_S)
     if pid is None:
-        raise LabError(f"{host} did not boot in {BOOT_LIMIT_S} s. {console_tail(files, host)}")
+        raise LabError(f"{host.name} did not boot in {BOOT_LIMIT_S} s. {console_tail(files, host.name)}")
+    if host.kind == "systemd":
+        _wait_until_settled(files, lab, host.name, runner)
+    else:
+        _connect_container(files, pid, host)
 
+
+def _connect_container(files: LabFiles, pid: int, host: LabHost) -> None:
+    """Gives a container its address and route from outside, as Docker does; in it, nobody would."""
+    commands = [
+        "link set lo up",
+        "link set host0 up",
+        f"address replace {host.address}/24 dev host0",
+        f"route replace default via {host.gateway}",
+    ]
+    said = ""
+
+    def connected() -> bool | None:
+        # systemd-nspawn makes the device once process 1 is there.
+        nonlocal said
+        done = subprocess.run(
+            ["nsenter", f"--target={pid}", "--net", "ip", "-batch", "-"],
+            input="\n".join(commands) + "\n", capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        said = done.stderr.strip()
+        return True if done.returncode == 0 else None
+
+    if wait_for(connected, BOOT_LIMIT_S) is None:
+        raise LabError(f"{host.name} can't be given its address: {said}. {console_tail(files, host.name)}")
+
+
+def _wait_until_settled(files: LabFiles, lab: str, host: str, runner: Process) -> None:
     def settled() -> str | None:
         if not runner.alive:
             raise LabError(f"{host} ended while it booted. {console_tail(files, host)}")

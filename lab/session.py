@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -119,19 +119,22 @@ class Session:
 
 
 @contextmanager
-def running(name: str, *, edges: int = 1, clouds: int = 1) -> Generator[Session, None, None]:
+def running(
+    name: str, *, edges: int = 1, clouds: int = 1, kinds: Mapping[str, topology.Kind] | None = None
+) -> Generator[Session, None, None]:
     """Brings a lab up, and takes it down at the end of the block, however that ends.
 
     Args:
         name: of the lab.
         edges: number of edges.
         clouds: number of cloud nodes.
+        kinds: name of an edge → how it runs, where that is not by systemd.
 
     Raises:
         LabError: it can't be brought up.
     """
     lab = Lab(Cache.from_environment(), name)
-    world.up(lab, clouds, edges)
+    world.up(lab, clouds, edges, kinds)
     try:
         yield Session(lab)
     finally:

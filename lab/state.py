@@ -20,7 +20,7 @@ from lab.errors import LabError
 from lab.paths import Cache
 from lab.processes import Process
 from lab.progress import note
-from lab.topology import Topology
+from lab.topology import Kind, Topology
 
 _RUN = Path("/run/rlinf-cloud-edge")
 
@@ -37,6 +37,7 @@ class State:
         image: base root filesystem of its hosts.
         processes: the long-running processes by role: `mirror`, `agent`, and `host/NAME`.
         stopped: hosts that were switched off on purpose.
+        kinds: name of an edge → how it runs, where that is not by systemd.
         growing_to: while hosts are being added, the numbers of cloud nodes and edges there will be.
         bin_dirs: where the toolchain's commands are.
         pulumi_home: the toolchain's PULUMI_HOME.
@@ -59,17 +60,23 @@ class State:
     processes: dict[str, Process] = field(default_factory=dict[str, Process])
     stopped: tuple[str, ...] = ()
     growing_to: tuple[int, int] | None = None
+    kinds: dict[str, Kind] = field(default_factory=dict[str, Kind])
 
     @property
     def topology(self) -> Topology:
         """The lab's hosts, routers and addresses."""
-        return Topology(self.name, clouds=self.clouds, edges=self.edges)
+        return self._of(self.clouds, self.edges)
 
     @property
     def wanted(self) -> Topology:
         """The same with the hosts that are being added."""
         clouds, edges = self.growing_to or (self.clouds, self.edges)
-        return Topology(self.name, clouds=clouds, edges=edges)
+        return self._of(clouds, edges)
+
+    def _of(self, clouds: int, edges: int) -> Topology:
+        names = {f"edge-{number}" for number in range(1, edges + 1)}
+        kinds: dict[str, Kind] = {name: kind for name, kind in self.kinds.items() if name in names}
+        return Topology(self.name, clouds=clouds, edges=edges, kinds=kinds)
 
     def with_process(self, role: str, process: Process) -> State:
         """The same with one more process."""

@@ -7,9 +7,9 @@ keep labs apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 from lab.errors import LabError
 
@@ -34,10 +34,16 @@ _RESERVED = re.compile(r"-(op|mirror|nat-[0-9]+)$")
 
 Role = Literal["bootstrap", "cloud", "edge"]
 
+Kind = Literal["systemd", "container", "container-no-cap", "container-no-tun"]
+"""How a host runs: booted by systemd; or without it, as in a container of the guide's (`docker run --cap-add NET_ADMIN
+--cap-add NET_RAW --device /dev/net/tun`); or in one that was started without NET_ADMIN, or without the device."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
 
 @dataclass(frozen=True)
 class LabHost:
-    """One booted host.
+    """One host.
 
     Attributes:
         name: its host name, unique in the lab.
@@ -46,6 +52,7 @@ class LabHost:
         gateway: its default gateway, None where it has no default route.
         overlay_ip: the address the printed inventory gives it on the overlay.
         jump: the host through which the operator reaches it, None where that is direct.
+        kind: how it runs.
     """
 
     name: str
@@ -55,6 +62,7 @@ class LabHost:
     gateway: str | None
     overlay_ip: str
     jump: str | None
+    kind: Kind = "systemd"
 
 
 @dataclass(frozen=True)
@@ -83,14 +91,16 @@ class Topology:
         name: of the lab.
         clouds: number of cloud nodes, from 1.
         edges: number of edges, from 0.
+        kinds: name of an edge → how it runs; those that are not named are booted by systemd.
     """
 
     name: str
     clouds: int
     edges: int
+    kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
 
     def __post_init__(self) -> None:
-        """Checks name and counts.
+        """Checks name, counts and kinds.
 
         Raises:
             LabError: one of them is out of its range.
@@ -100,6 +110,11 @@ class Topology:
             raise LabError(f"--clouds {self.clouds}: a lab has 1 to {MAX_CLOUDS} cloud nodes")
         if not 0 <= self.edges <= MAX_EDGES:
             raise LabError(f"--edges {self.edges}: a lab has 0 to {MAX_EDGES} edges")
+        for name, kind in self.kinds.items():
+            if kind not in KINDS:
+                raise LabError(f"--edge-kind {name}={kind}: a kind of host is one of {', '.join(KINDS)}")
+            if name not in {_edge(number).name for number in range(1, self.edges + 1)}:
+                raise LabError(f"--edge-kind {name}={kind}: the lab has no edge of that name, only {self.edges} edges")
 
     @property
     def hosts(self) -> tuple[LabHost, ...]:
@@ -107,7 +122,7 @@ class Topology:
         return (
             LabHost("bootstrap", "bootstrap", BOOTSTRAP_ADDRESS, PUBLIC_BRIDGE, None, "10.10.0.1", None),
             *(_cloud(number) for number in range(1, self.clouds + 1)),
-            *(_edge(number) for number in range(1, self.edges + 1)),
+            *(self._edge(number) for number in range(1, self.edges + 1)),
         )
 
     @property
@@ -121,6 +136,10 @@ class Topology:
         clouds = f"{self.clouds} cloud node{'s' if self.clouds != 1 else ''}"
         edges = f"{self.edges} edge{'s' if self.edges != 1 else ''}"
         return f"{clouds} and {edges}"
+
+    def _edge(self, number: int) -> LabHost:
+        edge = _edge(number)
+        return replace(edge, kind=self.kinds.get(edge.name, "systemd"))
 
     def host(self, name: str) -> LabHost:
         """Finds a host.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from lab.polling import wait_for
 from lab.progress import note, step
 from lab.state import LabFiles, State, claimed
 from lab.toolchain.mirror import ensure_mirror
-from lab.topology import LabHost, Topology
+from lab.topology import Kind, LabHost, Topology
 
 T = TypeVar("T")
 
@@ -111,19 +111,21 @@ def check_root() -> None:
         raise LabError("the lab needs root: run this command with sudo, or as root")
 
 
-def up(lab: Lab, clouds: int | None, edges: int | None) -> State:
+def up(lab: Lab, clouds: int | None, edges: int | None, kinds: Mapping[str, Kind] | None = None) -> State:
     """Brings a lab up, or what is missing of it; on one that is up, more hosts may be asked for.
 
     Args:
         lab: which one.
         clouds: number of cloud nodes; left out, as many as it has, else 1.
         edges: number of edges; left out, as many as it has, else 1.
+        kinds: name of an edge → how it runs; of an edge that is there, it can't be changed.
 
     Raises:
         LabError: it can't be brought up, or hosts can't be added. What was made meanwhile is gone again.
     """
     check_machine(lab.cache)
-    Topology(lab.name, clouds or 1, edges or 1)
+    kinds = dict(kinds or {})
+    Topology(lab.name, clouds or 1, 1 if edges is None else edges)
     tools = toolchain.ensure(lab.cache)
     mirror = ensure_mirror(lab.cache)
     # Those of the toolchain are named by script/bootstrap, which makes it.
@@ -133,7 +135,7 @@ def up(lab: Lab, clouds: int | None, edges: int | None) -> State:
     with claimed(lab.name, lab.files.root):
         before = lab.files.load()
         if before is not None and _is_running(before):
-            return _complete(lab, before, clouds, edges)
+            return _complete(lab, before, clouds, edges, kinds)
         destroy(lab)
         state = State(
             name=lab.name,
@@ -147,7 +149,9 @@ def up(lab: Lab, clouds: int | None, edges: int | None) -> State:
             substitutes=(*tools.substitutes, *mirror.substitutes),
             easytier_sha256=mirror.easytier_sha256,
             uv_sha256=mirror.uv_sha256,
+            kinds=kinds,
         )
+        Topology(state.name, state.clouds, state.edges, kinds)
         try:
             with step(f"Bringing up the lab {lab.name}: a bootstrap, {state.topology.shape}"):
                 return _make(lab, state, mirror.root)
@@ -244,7 +248,7 @@ def switch_on(lab: Lab, state: State, chosen: Sequence[LabHost]) -> State:
         state = state.with_process(f"host/{name}", runner)
     state = replace(state, stopped=tuple(name for name in state.stopped if name not in runners))
     lab.files.save(state)
-    _each(chosen, lambda host: hosts.wait_until_booted(lab.files, lab.name, host.name, runners[host.name]))
+    _each(chosen, lambda host: hosts.wait_until_up(lab.files, lab.name, host, runners[host.name]))
     _each(chosen, lambda host: wait_for_login(lab, host))
     return state
 
@@ -288,7 +292,7 @@ def _make(lab: Lab, state: State, served: Path) -> State:
     return state
 
 
-def _complete(lab: Lab, state: State, clouds: int | None, edges: int | None) -> State:
+def _complete(lab: Lab, state: State, clouds: int | None, edges: int | None, kinds: Mapping[str, Kind]) -> State:
     """Restarts what is not running of a lab that is up, and adds the hosts that are asked for beyond those it has."""
     if state.growing_to is not None:
         with step("Cleaning up after hosts whose adding was cut off"):
@@ -299,11 +303,15 @@ def _complete(lab: Lab, state: State, clouds: int | None, edges: int | None) -> 
             f"the lab {lab.name} is up with {state.topology.shape}, more than asked for; take it down first with "
             f"`script/lab down{_name_option(lab.name)}`, or give another --name"
         )
+    for host in state.topology.hosts:
+        if kinds.get(host.name, host.kind) != host.kind:
+            raise LabError(f"--edge-kind {host.name}={kinds[host.name]}: it is up already, as {host.kind}")
+    Topology(lab.name, *target, {**state.kinds, **kinds})
     state = _restart(lab, state)
     if target == (state.clouds, state.edges):
         note(f"The lab {lab.name} is up: a bootstrap, {state.topology.shape}")
         return state
-    state = replace(state, growing_to=target)
+    state = replace(state, growing_to=target, kinds={**state.kinds, **kinds})
     added = [host for host in state.wanted.hosts if host not in state.topology.hosts]
     with step(f"Adding to the lab {lab.name}: {', '.join(host.name for host in added)}"):
         lab.files.save(state)

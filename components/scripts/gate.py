@@ -52,7 +52,8 @@ def main() -> int:
     if missing:
         return refuse(
             f"{len(joined)} of {len(planned)} nodes have joined Ray after {plan['timeout']} s; missing: "
-            f"{', '.join(missing)}. See there: journalctl -u rlinf-ray -u rlinf-easytier"
+            f"{', '.join(missing)}. See there: journalctl -u rlinf-ray -u rlinf-easytier (without systemd: "
+            "tail /var/lib/rlinf-cloud-edge/log/*)"
         )
     wrong = [fault for ip, node in planned.items() for fault in faults_of(node, answers.get(ip), plan)]
     if wrong:

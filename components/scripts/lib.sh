@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
-# What the scripts share. Sourced by them after `set -euo pipefail`.
+# shellcheck shell=bash disable=SC2034,SC2154 # what is set here is used where it is sourced, and `here` comes from there
+# What the scripts share. Sourced by them after `set -euo pipefail`, with their folder in `here`.
 #
 # Progress goes to standard error, the one line of result to standard output. Paths and names here are the only
 # ones this project owns on a host.
@@ -11,9 +11,13 @@ readonly OPT=/opt/rlinf-cloud-edge
 readonly ETC=/etc/rlinf-cloud-edge
 readonly VAR=/var/lib/rlinf-cloud-edge
 readonly RUN=/run/rlinf-cloud-edge
-readonly UNITS=/etc/systemd/system
+readonly LOCK=/run/rlinf-cloud-edge.lock
 
 HOST=this-host
+
+# The service manager is chosen here, once; whoever sources this need not know which it is.
+# shellcheck source=components/scripts/systemd.sh source=components/scripts/supervised.sh
+if [[ -d /run/systemd/system ]]; then . "$here/systemd.sh"; else . "$here/supervised.sh"; fi
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -40,7 +44,7 @@ read_settings() {
 # one_at_a_time: waits until no other script of this project runs on the host.
 one_at_a_time() {
   [[ -z ${RLINF_CLOUD_EDGE_LOCKED:-} ]] || return 0
-  exec 9>/run/lock/rlinf-cloud-edge.lock
+  exec 9>"$LOCK"
   flock -w 900 9 || fail "another update of this host has been running for 15 minutes; wait for it, or end it, and run pulumi up again"
   export RLINF_CLOUD_EDGE_LOCKED=1
 }
@@ -94,23 +98,21 @@ payload_passes() {
 running_as_configured() {
   local service=$1
   shift
-  systemctl is-active --quiet "$service" &&
+  is_active "$service" &&
     [[ $(cat "$RUN/$service.started" 2>/dev/null) == "$(cat -- "$@" 2>/dev/null | sha256sum)" ]]
 }
 
 # start SERVICE FILE...: enabled, and running from just these files; what already is so is left alone.
 start() {
   local service=$1
-  systemctl enable --quiet "$service"
+  enable "$service"
   if running_as_configured "$@"; then
     say "$HOST: $service runs as configured"
     return
   fi
   say "$HOST: starting $service"
-  systemctl restart "$service" || fail "$service does not start: $(last_log "$service")"
+  restart "$service" || fail "$service does not start: $(last_log "$service")"
 }
-
-last_log() { journalctl --unit="$1" --lines=12 --output=cat --no-pager 2>/dev/null | tail -n 12 || true; }
 
 # An update that fails must leave what was there before: Pulumi keeps the old settings for such a host, and would see
 # nothing to do once they are back. `remember` notes files of a service before they are written; `bring_back`, on a
@@ -141,20 +143,8 @@ bring_back() {
   done
   $changed || return 0
   say "$HOST: going back to the settings before this update"
-  systemctl daemon-reload
-  systemctl restart "$remembered_service" || true
+  reload_units
+  restart "$remembered_service" || true
 }
 
 forget() { rm -rf -- "${remembered:?}"; }
-
-# remove_service UNIT...: stopped, disabled and forgotten; it is no fault if it never was.
-remove_service() {
-  local unit
-  for unit in "$@"; do
-    systemctl disable --now --quiet "$unit" 2>/dev/null || true
-    systemctl stop "$unit" 2>/dev/null || true
-    rm -rf -- "${UNITS:?}/$unit" "${UNITS:?}/$unit.d"
-  done
-  systemctl daemon-reload
-  systemctl reset-failed "$@" 2>/dev/null || true
-}

@@ -12,7 +12,7 @@ BOOTSTRAP_IPS='' PEERS='' EASYTIER_VERSION=''
 
 readonly SERVICE=rlinf-easytier.service
 known=false
-readonly ECHO_SOCKET=rlinf-echo.socket ECHO_SERVICE=rlinf-echo@.service
+readonly ECHO=${ECHO_UNITS[0]}
 
 main() {
   local action=$1
@@ -27,14 +27,14 @@ main() {
 
 up() {
   if [[ -e $UNITS/$SERVICE ]]; then known=true; fi
-  remember "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$UNITS/$SERVICE" "$UNITS/$ECHO_SERVICE" "$UNITS/$ECHO_SOCKET"
+  remember "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$UNITS/$SERVICE" "${ECHO_UNITS[@]/#/$UNITS/}"
   trap 'undo $?' EXIT
   write_files
   start "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$OPT/easytier/.sha256"
   wait_for_device
-  systemctl enable --quiet "$ECHO_SOCKET"
-  systemctl is-active --quiet "$ECHO_SOCKET" || systemctl restart "$ECHO_SOCKET" ||
-    fail "the echo service can't listen on $OVERLAY_IP:$ECHO_PORT: $(last_log "$ECHO_SOCKET")"
+  enable "$ECHO"
+  is_active "$ECHO" || restart "$ECHO" ||
+    fail "the echo service can't listen on $OVERLAY_IP:$ECHO_PORT: $(last_log "$ECHO")"
   prove
   printf 'member ip=%s device=%s easytier=%s\n' "$OVERLAY_IP" "$DEVICE" "$EASYTIER_VERSION"
 }
@@ -44,7 +44,7 @@ undo() {
   if (($1 != 0)); then
     if $known; then
       bring_back
-      systemctl restart "$ECHO_SOCKET" || true
+      restart "$ECHO" || true
     else
       remove
     fi
@@ -54,7 +54,7 @@ undo() {
 }
 
 write_files() {
-  local echo_before
+  local echo_before unit
   put "$ETC/easytier.toml" 0600 root:root < <(base64 -d <<<"$TOML_BASE64")
   put "$ETC/easytier.env" 0600 root:root < <(
     printf 'ET_NETWORK_SECRET=%s\n' "$(quoted "$NETWORK_SECRET")"
@@ -62,12 +62,13 @@ write_files() {
     # At INFO, EasyTier prints its configuration, the secret included.
     printf 'ET_CONSOLE_LOG_LEVEL=warn\n'
   )
-  echo_before=$(cat "$UNITS/$ECHO_SOCKET" 2>/dev/null || true)
+  echo_before=$(cat "$UNITS/$ECHO" 2>/dev/null || true)
   put "$UNITS/$SERVICE" 0644 root:root <"$here/$SERVICE"
-  put "$UNITS/$ECHO_SERVICE" 0644 root:root <"$here/$ECHO_SERVICE"
-  put "$UNITS/$ECHO_SOCKET" 0644 root:root < <(sed "s/@ADDRESS@/$OVERLAY_IP:$ECHO_PORT/" "$here/$ECHO_SOCKET")
-  systemctl daemon-reload
-  if [[ -n $echo_before && $echo_before != "$(cat "$UNITS/$ECHO_SOCKET")" ]]; then systemctl stop "$ECHO_SOCKET"; fi
+  for unit in "${ECHO_UNITS[@]}"; do
+    put "$UNITS/$unit" 0644 root:root < <(sed -e "s/@ADDRESS@/$OVERLAY_IP/" -e "s/@PORT@/$ECHO_PORT/" "$here/$unit")
+  done
+  reload_units
+  if [[ -n $echo_before && $echo_before != "$(cat "$UNITS/$ECHO")" ]]; then stop "$ECHO"; fi
 }
 
 wait_for_device() {
@@ -106,7 +107,7 @@ down() {
 }
 
 remove() {
-  remove_service "$ECHO_SOCKET" "$ECHO_SERVICE" "$SERVICE"
+  remove_service "${ECHO_UNITS[@]}" "$SERVICE"
   rm -f -- "$ETC/easytier.toml" "$ETC/easytier.env" "$RUN/$SERVICE.started"
   say "$HOST: left the overlay"
 }

@@ -44,11 +44,14 @@ up() {
   [[ -d $OPT ]] && fresh=false
   # What a first run leaves half done is undone: nothing is recorded of it, so nothing may stay.
   if $fresh; then trap 'undo $?' EXIT; fi
-  install -d -m 0755 "$OPT" "$OPT/libexec" "$ETC" "$VAR"
+  install -d -m 0755 "$OPT" "$OPT/libexec" "$ETC" "$VAR" "$UNITS"
   install_scripts
   if [[ -n $EASYTIER_VERSION ]]; then install_easytier "$architecture"; fi
   if [[ -n $RAY_VERSION ]]; then install_ray "$architecture"; fi
   trap - EXIT
+  if [[ $SERVICE_MANAGER == supervised ]]; then
+    say "$HOST: warning: systemd does not run here, so EasyTier and Ray will not survive a reboot of the machine or a restart of the container; bring them back with a new value of cluster.repair"
+  fi
   report "$architecture"
 }
 
@@ -74,7 +77,9 @@ check() {
   if [[ -n $EASYTIER_VERSION ]] && ! command -v unzip >/dev/null && ! command -v python3 >/dev/null; then
     fault "nothing to unpack a zip archive with; install unzip"
   fi
-  [[ -d /run/systemd/system ]] || fault "systemd does not run here; hosts without it are not supported yet"
+  if [[ $SERVICE_MANAGER == supervised ]] && ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
+    fault "systemd does not run here, and without it Python 3.8 or later is needed to keep the services running; install python3"
+  fi
   if [[ -n $EASYTIER_VERSION ]]; then check_tun; else check_address; fi
   check_ports
   if [[ $(getent ahostsv4 localhost 2>/dev/null) != 127.* ]]; then
@@ -107,10 +112,10 @@ check_address() {
 # A port is taken when a process listens on it that is not one of our own services.
 check_ports() {
   local port
-  if [[ -n $EASYTIER_VERSION ]] && ! systemctl is-active --quiet rlinf-easytier.service 2>/dev/null; then
+  if [[ -n $EASYTIER_VERSION ]] && ! is_active rlinf-easytier.service; then
     for port in "$OVERLAY_PORT" "$RPC_PORT"; do report_taken "$port" EasyTier; done
   fi
-  if [[ -n $RAY_PORTS ]] && ! systemctl is-active --quiet rlinf-ray.service 2>/dev/null; then
+  if [[ -n $RAY_PORTS ]] && ! is_active rlinf-ray.service; then
     for port in $RAY_PORTS; do report_taken "$port" Ray; done
   fi
 }
@@ -279,7 +284,8 @@ report() {
     python=$(python_version "$venv/bin/python")
     ray=$(ray_version "$venv/bin/python") || fail "Ray can't be imported by $venv/bin/python"
   fi
-  printf 'ready architecture=%s easytier=%s ray=%s python=%s venv=%s\n' "$1" "$EASYTIER_VERSION" "$ray" "$python" "$venv"
+  printf 'ready architecture=%s services=%s easytier=%s ray=%s python=%s venv=%s\n' "$1" "$SERVICE_MANAGER" \
+    "$EASYTIER_VERSION" "$ray" "$python" "$venv"
 }
 
 # --- removal ------------------------------------------------------------------------------------------------------
@@ -295,7 +301,7 @@ remove_all() {
   bash "$here/ray.sh" down <<<"HOST=$HOST" >/dev/null
   bash "$here/overlay.sh" down <<<"HOST=$HOST" >/dev/null
   rm -rf -- "$OPT" "$ETC" "$VAR" "$RUN"
-  rm -f /run/lock/rlinf-cloud-edge.lock
+  rm -f -- "$LOCK"
   say "$HOST: everything of rlinf-cloud-edge is removed"
 }
 

@@ -49,7 +49,7 @@ up() {
   wait_until_listening
   remove_old_environments
   printf '%s rank=%s ip=%s ray=%s python=%s started=%s\n' "$ROLE" "$RANK" "$OVERLAY_IP" "$(fact ray "$FACTS")" \
-    "$(fact python "$FACTS")" "$(systemctl show --property=InvocationID --value "$SERVICE")"
+    "$(fact python "$FACTS")" "$(invocation "$SERVICE")"
 }
 
 # What failed leaves no trace: Pulumi records nothing of a first run, and keeps the old settings of a later one.
@@ -90,8 +90,8 @@ write_files() {
     printf 'HOST=%s\nOVERLAY_IP=%s\nDEVICE=%s\nRAY_ARGUMENTS=%s\n' "$HOST" "$OVERLAY_IP" "$DEVICE" "$RAY_ARGUMENTS"
   )
   put "$ETC/ray.nft" 0644 root:root < <(sed -e "s/@DEVICE@/$DEVICE/" -e "s/@PORTS@/$RAY_PORTS/" "$here/ray.nft")
-  put "$UNITS/$SERVICE" 0644 root:root < <(sed "s/@USER@/$RAY_USER/" "$here/$SERVICE")
-  systemctl daemon-reload
+  put "$UNITS/$SERVICE" 0644 root:root < <(sed -e "s/@USER@/$RAY_USER/" -e "s|@UNITS@|$UNITS|" "$here/$SERVICE")
+  reload_units
 }
 
 reach_head() {
@@ -101,10 +101,10 @@ reach_head() {
     return
   fi
   wait_for 40 payload_passes "$HEAD_IP" "$ECHO_PORT" ||
-    fail "no payload passes from $OVERLAY_IP to the head $HEAD_IP after 40 s, though the bootstrap is reached. See on both: journalctl -u rlinf-easytier"
+    fail "no payload passes from $OVERLAY_IP to the head $HEAD_IP after 40 s, though the bootstrap is reached. See on both what EasyTier says; here: $HOW_TO_SEE_LOGS"
 }
 
-listening() { ! systemctl is-failed --quiet "$SERVICE" && port_open "$OVERLAY_IP" "$1"; }
+listening() { ! has_failed "$SERVICE" && port_open "$OVERLAY_IP" "$1"; }
 
 # The raylet listens once it is registered with the head; the gate then proves that it works.
 wait_until_listening() {

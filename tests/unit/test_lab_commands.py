@@ -83,3 +83,15 @@ def test_the_bootstrap_has_a_route_to_each_edges_network_and_an_edge_its_router_
     assert "Gateway=192.168.2.1\n" in edge
     assert "[Route]" not in edge
     assert "Gateway" not in disk.network_file(lab, lab.host("cloud-1"))
+
+
+@pytest.mark.parametrize("text", ["edge-1", "edge-1=podman", "container"])
+def test_a_kind_of_edge_that_is_none_is_refused_with_those_there_are(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["up", "--edge-kind", text])
+    assert ended.value.code == 2
+    assert (
+        f"{text}: give EDGE=KIND, where KIND is one of systemd, container, container-no-cap" in capsys.readouterr().err
+    )

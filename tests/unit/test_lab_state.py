@@ -43,7 +43,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 class TestRecord:
     """A record is read as it was written, or not at all."""
 
-    @pytest.mark.parametrize("record", [RECORD, replace(RECORD, growing_to=(1, 4), stopped=())])
+    @pytest.mark.parametrize(
+        "record", [RECORD, replace(RECORD, growing_to=(1, 4), stopped=(), kinds={"edge-1": "container"})]
+    )
     def test_it_is_read_as_it_was_written(self, tmp_path: Path, record: State) -> None:
         files = LabFiles(tmp_path / "demo")
         files.save(record)
@@ -63,6 +65,11 @@ class TestRecord:
             "cloud-2",
             "edge-3",
         }
+
+    def test_a_kind_counts_once_its_edge_is_wanted(self) -> None:
+        growing = replace(RECORD, growing_to=(1, 3), kinds={"edge-3": "container"})
+        assert growing.wanted.host("edge-3").kind == "container"
+        assert {host.kind for host in growing.topology.hosts} == {"systemd"}
 
 
 class TestClaim:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import cast
 
 import pytest
 
@@ -90,3 +91,20 @@ def test_namespaces_of_one_lab_are_not_taken_for_those_of_another() -> None:
 def test_an_unknown_host_is_refused_with_those_there_are() -> None:
     with pytest.raises(LabError, match="no host is called edge-2; the hosts are bootstrap, cloud-1, edge-1"):
         Topology("demo", clouds=1, edges=1).host("edge-2")
+
+
+class TestKinds:
+    """An edge may run otherwise than by systemd, and only an edge."""
+
+    def test_an_edge_runs_as_asked_and_all_else_by_systemd(self) -> None:
+        lab = Topology("demo", clouds=1, edges=2, kinds={"edge-2": "container"})
+        assert [host.kind for host in lab.hosts] == ["systemd", "systemd", "systemd", "container"]
+
+    @pytest.mark.parametrize("name", ["cloud-1", "bootstrap", "edge-3", ""])
+    def test_a_kind_for_what_is_no_edge_of_the_lab_is_refused(self, name: str) -> None:
+        with pytest.raises(LabError, match=f"--edge-kind {name}=container: the lab has no edge of that name"):
+            Topology("demo", clouds=1, edges=2, kinds={name: "container"})
+
+    def test_an_unknown_kind_is_refused_with_those_there_are(self) -> None:
+        with pytest.raises(LabError, match="one of systemd, container, container-no-cap, container-no-tun"):
+            Topology("demo", clouds=1, edges=1, kinds={"edge-1": cast("topology.Kind", "podman")})

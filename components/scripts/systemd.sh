@@ -1,0 +1,42 @@
+# shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
+# Services under systemd. Sourced by lib.sh, where systemd runs; supervised.sh is its counterpart.
+
+readonly SERVICE_MANAGER=systemd
+readonly UNITS=/etc/systemd/system
+# The first is what is started.
+readonly ECHO_UNITS=(rlinf-echo.socket rlinf-echo@.service)
+readonly HOW_TO_SEE_LOGS="journalctl -u rlinf-easytier -u rlinf-ray"
+
+# reload_units: after unit files have changed.
+reload_units() { systemctl daemon-reload; }
+
+# enable SERVICE: it starts at every boot.
+enable() { systemctl enable --quiet "$1"; }
+
+# is_active SERVICE: it runs.
+is_active() { systemctl is-active --quiet "$1" 2>/dev/null; }
+
+# has_failed SERVICE: it does not run and will not by itself.
+has_failed() { systemctl is-failed --quiet "$1"; }
+
+# restart SERVICE: true once it is started.
+restart() { systemctl restart "$1"; }
+
+stop() { systemctl stop "$1"; }
+
+last_log() { journalctl --unit="$1" --lines=12 --output=cat --no-pager 2>/dev/null | tail -n 12 || true; }
+
+# invocation SERVICE: what tells this start of it from others.
+invocation() { systemctl show --property=InvocationID --value "$1"; }
+
+# remove_service UNIT...: stopped, disabled and forgotten; it is no fault if it never was.
+remove_service() {
+  local unit
+  for unit in "$@"; do
+    systemctl disable --now --quiet "$unit" 2>/dev/null || true
+    systemctl stop "$unit" 2>/dev/null || true
+    rm -rf -- "${UNITS:?}/$unit" "${UNITS:?}/$unit.d"
+  done
+  systemctl daemon-reload
+  systemctl reset-failed "$@" 2>/dev/null || true
+}
