@@ -18,9 +18,11 @@ PROGRAMS = Path(__file__).with_name("rlinf_programs")
 
 @dataclass(frozen=True)
 class Machine:
-    """One node as Ray would find it; its rank is its place in the list."""
+    """One node as Ray would find it. The driver runs on the first."""
 
     ip: str
+    rank: int
+    """Its RLINF_NODE_RANK."""
     accelerators: int = 0
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables in the environment of its `ray start`."""
@@ -74,11 +76,23 @@ class Oracle:
         Raises:
             RuntimeError: the process has ended; it has said why on standard error.
         """
+        self.begin(config, machines)
+        return self.end()
+
+    def begin(self, config: str, machines: Iterable[Machine]) -> None:
+        """Asks, and does not wait for the answer; each question is ended before the next one begins."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(question(config, machines))
             self._process.stdin.flush()
+
+    def end(self) -> Answer:
+        """The answer to the question that has begun.
+
+        Raises:
+            RuntimeError: the process has ended; it has said why on standard error.
+        """
+        assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"RLinf's process has ended with {self._process.wait()}")
@@ -109,7 +123,10 @@ def ask_real_cluster(python: Path, configs: Sequence[str], machines: Sequence[Ma
 
 def question(config: str, machines: Iterable[Machine]) -> str:
     """A question as the programs take it, with its line end."""
-    nodes = [{"ip": each.ip, "accelerators": each.accelerators, "env": dict(each.env)} for each in machines]
+    nodes = [
+        {"ip": each.ip, "rank": each.rank, "accelerators": each.accelerators, "env": dict(each.env)}
+        for each in machines
+    ]
     return json.dumps({"config": config, "nodes": nodes}) + "\n"
 
 

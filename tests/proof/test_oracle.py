@@ -17,9 +17,9 @@ from lab.paths import CLONE, VENV
 from tests.proof.rlinf import Accepted, Answer, Machine, Oracle, Refused, ask_real_cluster
 
 MACHINES = [
-    Machine("127.0.0.11", accelerators=4),
-    Machine("127.0.0.12", accelerators=2),
-    Machine("127.0.0.13", env={"ROBOT_IP": "172.16.0.7"}),
+    Machine("127.0.0.11", 0, accelerators=4),
+    Machine("127.0.0.12", 1, accelerators=2),
+    Machine("127.0.0.13", 2, env={"ROBOT_IP": "172.16.0.7"}),
 ]
 
 GROUPS = """

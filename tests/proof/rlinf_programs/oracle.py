@@ -3,11 +3,10 @@ r"""What RLinf itself makes of a config: accepted or refused, and where each com
     oracle.py < QUESTIONS > ANSWERS
 
 Runs in the environment that RLinf is installed in, as one process for any number of questions. A question is one
-line of JSON: the text of a config as Hydra would load it, and the machines that Ray would find, in the order of
-their ranks:
+line of JSON: the text of a config as Hydra would load it, and the machines that Ray would find, the driver's first:
 
     {"config": "cluster:\n  num_nodes: 2\n  …",
-     "nodes": [{"ip": "10.10.0.10", "accelerators": 4, "env": {"NAME": "value"}}, …]}
+     "nodes": [{"ip": "10.10.0.10", "rank": 0, "accelerators": 4, "env": {"NAME": "value"}}, …]}
 
 The answer is one line of JSON:
 
@@ -62,15 +61,11 @@ from rlinf.utils.placement import HybridComponentPlacement
 class Machine:
     """One node that Ray would find."""
 
-    rank: int
     ip: str
+    rank: int
+    """Its RLINF_NODE_RANK."""
     accelerators: int = 0
     env: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def ray_id(self) -> str:
-        """Ray's name for the node: 28 bytes in hexadecimal."""
-        return f"{self.rank:056x}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -100,13 +95,12 @@ class LocalRay:
     util = ray.util
 
     def __init__(self) -> None:
-        self.machines: list[Machine] = []
         self.by_id: dict[str, Machine] = {}
 
     def use(self, machines: list[Machine]) -> None:
         """Makes these the nodes of the Ray cluster."""
-        self.machines = machines
-        self.by_id = {machine.ray_id: machine for machine in machines}
+        # Ray's name for a node: 28 bytes in hexadecimal.
+        self.by_id = {f"{number:056x}": machine for number, machine in enumerate(machines)}
 
     def is_initialized(self) -> bool:
         """Always."""
@@ -115,8 +109,8 @@ class LocalRay:
     def nodes(self) -> list[dict[str, Any]]:
         """`ray.nodes()`."""
         return [
-            {"NodeID": machine.ray_id, "NodeManagerAddress": machine.ip, "Resources": {"CPU": 8.0}, "Alive": True}
-            for machine in self.machines
+            {"NodeID": name, "NodeManagerAddress": machine.ip, "Resources": {"CPU": 8.0}, "Alive": True}
+            for name, machine in self.by_id.items()
         ]
 
     def get_runtime_context(self) -> LocalRay:
@@ -124,8 +118,8 @@ class LocalRay:
         return self
 
     def get_node_id(self) -> str:
-        """The driver runs on rank 0."""
-        return self.machines[0].ray_id
+        """The driver runs on the first."""
+        return next(iter(self.by_id))
 
     def get(self, results: list[Any]) -> list[Any]:
         """Calls have run already."""
@@ -234,13 +228,14 @@ class OsWithEveryFile:
 
 def ask(known: LocalRay, question: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to one question."""
-    known.use([Machine(rank=rank, **facts) for rank, facts in enumerate(question["nodes"])])
+    machines = [Machine(**facts) for facts in question["nodes"]]
+    known.use(machines)
     stage = "yaml"
     try:
         config = cast(DictConfig, OmegaConf.load(StringIO(question["config"])))
         stage = "cluster"
         # The environment of the driver is that of its node's `ray start`, as RLinf wants it to be.
-        with on(known.machines[0], None):
+        with on(machines[0], None):
             cluster = ClusterOfQuestion(config.cluster)
         stage = "placement"
         return {"accepted": True, **report(config, cluster)}

@@ -80,9 +80,9 @@ def ray_on(machines: list[Mapping[str, Any]], folder: Path) -> Iterator[None]:
     address = f"{machines[0]['ip']}:{free_port()}"
     nodes: list[subprocess.Popen[bytes]] = []
     try:
-        for rank, machine in enumerate(machines):
-            nodes.append(start_node(rank, machine, address, folder))
-            if rank == 0:
+        for machine in machines:
+            nodes.append(start_node(machine, address, folder))
+            if machine is machines[0]:
                 wait_for(1, address, nodes)
         wait_for(len(nodes), address, nodes)
         os.environ["RAY_ADDRESS"] = address
@@ -94,21 +94,21 @@ def ray_on(machines: list[Mapping[str, Any]], folder: Path) -> Iterator[None]:
             node.wait()
 
 
-def start_node(rank: int, machine: Mapping[str, Any], address: str, folder: Path) -> subprocess.Popen[bytes]:
+def start_node(machine: Mapping[str, Any], address: str, folder: Path) -> subprocess.Popen[bytes]:
     """`ray start` of one machine."""
-    port = address.split(":")[1]
+    ip, port = address.split(":")
     head = ["--head", f"--port={port}", f"--ray-client-server-port={free_port()}", "--include-dashboard=false"]
     return subprocess.Popen(
         [
             *(Path(sys.executable).with_name("ray"), "start", "--block", "--disable-usage-stats"),
-            *(head if rank == 0 else [f"--address={address}"]),
-            *(f"--node-ip-address={machine['ip']}", f"--temp-dir={folder / str(rank)}"),
+            *(head if machine["ip"] == ip else [f"--address={address}"]),
+            *(f"--node-ip-address={machine['ip']}", f"--temp-dir={folder / machine['ip']}"),
             *("--num-cpus=1", "--object-store-memory=80000000"),
         ],
         env={
             **os.environ,
             **machine.get("env", {}),
-            "RLINF_NODE_RANK": str(rank),
+            "RLINF_NODE_RANK": str(machine["rank"]),
             "PYTHONPATH": str(folder),
             "ACCELERATORS": str(machine.get("accelerators", 0)),
         },
