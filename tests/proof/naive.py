@@ -1,0 +1,109 @@
+"""Settings to RLinf's `cluster:` block, straight on and with no check: a second renderer, to compare the first with.
+
+It takes right settings and wrong ones alike, as they stand in YAML, and uses nothing of `config` and `components`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.proof.drafts import Settings, counts, groups_of, robots_in
+from tests.proof.rlinf import Machine
+
+NOWHERE = 99
+"""Rank of a host that there is not."""
+
+
+def naive(settings: Settings) -> tuple[str, list[Machine]]:
+    """The block as YAML, and the machines that Ray would find."""
+    hosts = [{"group": "cloud", **host} for host in settings["cloud"]]
+    hosts += [{"group": "edge", **host} for host in settings["edges"]]
+    ranks = ranks_of(hosts)
+    rlinf = settings["rlinf"]
+    block = {
+        **rlinf.get("options", {}),
+        "num_nodes": len(ranks),
+        "node_groups": list(node_groups(hosts, ranks, rlinf.get("node_groups", {}))),
+        "component_placement": {name: placed(value) for name, value in rlinf["component_placement"].items()},
+    }
+    machines = [
+        Machine(
+            ip=host["overlay_ip"],
+            rank=ranks[host["name"]],
+            accelerators=host.get("gpus", 0),
+            env={name: str(value) for name, value in host.get("env", {}).items()},
+        )
+        for host in hosts
+        if host["name"] in ranks
+    ]
+    # JSON is YAML, with every text in quotes.
+    return json.dumps({"cluster": block}), machines
+
+
+def ranks_of(hosts: list[Settings]) -> dict[str, int]:
+    """Ranks as written; where none is, the first that nobody wrote."""
+    counting = [host for host in hosts if counts(host)]
+    taken = {host["rank"] for host in counting if "rank" in host}
+    free = iter(sorted(set(range(2 * len(counting))) - taken))
+    return {host["name"]: host["rank"] if "rank" in host else next(free) for host in counting}
+
+
+def node_groups(hosts: list[Settings], ranks: dict[str, int], told: Settings) -> Iterator[dict[str, Any]]:
+    """A group for each label; for each type of robots in it, where there are several."""
+    told = {str(label): group for label, group in told.items()}
+    labels = {label: None for host in hosts for label in groups_of(host) if host["name"] in ranks}
+    for label in labels:
+        members = [host for host in hosts if host["name"] in ranks and label in groups_of(host)]
+        group: dict[str, Any] = {
+            "label": label,
+            "node_ranks": ",".join(str(ranks[host["name"]]) for host in members),
+        }
+        settings = told.get(label, {})
+        if "ignore_hardware" in settings:
+            group["ignore_hardware"] = settings["ignore_hardware"]
+        configs = [env_config(config, members, ranks) for config in settings.get("env_configs", [])]
+        if configs:
+            group["env_configs"] = configs
+        driven = [(one["type"], hardware(one, host, ranks)) for host in members for one in robots_in(host, label)]
+        types = dict.fromkeys(type_ for type_, _ in driven)
+        for type_ in types:
+            ours = [config for of, config in driven if of == type_]
+            yield {**group, "hardware": {"type": type_, "configs": ours}}
+        if not types:
+            yield group
+    for label in told.keys() - labels.keys():
+        yield {"label": label, "node_ranks": str(NOWHERE)}
+
+
+def env_config(config: Settings, members: list[Settings], ranks: dict[str, int]) -> dict[str, Any]:
+    """One environment, for ranks in place of hosts."""
+    names = config.get("hosts", [host["name"] for host in members])
+    found: dict[str, Any] = {"node_ranks": ",".join(str(ranks.get(name, NOWHERE)) for name in names)}
+    if "env_vars" in config:
+        found["env_vars"] = [{name: str(value)} for name, value in config["env_vars"].items()]
+    if "python_interpreter_path" in config:
+        found["python_interpreter_path"] = config["python_interpreter_path"]
+    return found
+
+
+def hardware(robot: Settings, host: Settings, ranks: dict[str, int]) -> dict[str, Any]:
+    """One robot, with ranks in place of hosts."""
+    found: dict[str, Any] = {"node_rank": ranks[host["name"]]}
+    for name, value in robot.items():
+        if name.endswith("controller_host"):
+            found[name.replace("_host", "_node_rank")] = ranks.get(value, NOWHERE)
+        elif name not in ("type", "group"):
+            found[name] = value
+    return found
+
+
+def placed(value: object) -> object:
+    """Where a component runs; a number is a text, and of several groups RLinf takes only a text."""
+    if not isinstance(value, dict):
+        return str(value)
+    found = {**value, "placement": str(value["placement"])}
+    if isinstance(value.get("node_group"), list):
+        found["node_group"] = ",".join(map(str, value["node_group"]))
+    return found
