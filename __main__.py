@@ -20,25 +20,23 @@ say_nothing_after_the_engine()
 settings = load()
 cluster = settings.cluster
 plan = make_plan(cluster)
-args = {
-    member.name: MemberArgs(settings, plan, host, member)
-    for member, host in zip(plan.members, cluster.hosts, strict=True)
-}
+places = {member.name: member for member in plan.members}
+args = {host.name: MemberArgs(settings, plan, host, places[host.name]) for host in cluster.hosts}
 
 # Hosts: checked and equipped, all in parallel.
-bootstrap = BootstrapVm(args[cluster.bootstrap.name])
+bootstraps = [BootstrapVm(args[bootstrap.name]) for bootstrap in cluster.bootstraps]
 cloud = [CloudNode(args[node.name]) for node in cluster.cloud]
 edges = [EdgeHost(args[edge.name]) for edge in cluster.edges]
-head, *workers = [*cloud, *edges]
+nodes = [*cloud, *edges]
 
 # Overlay: EasyTier on the bootstrap, then on every other host in parallel.
-overlay = join_overlay(bootstrap, [head, *workers])
+overlay = join_overlay([*bootstraps, *nodes])
 
 # Ray: the head, then every other node in parallel.
-ray = start_ray(head, workers, overlay)
+ray = start_ray(nodes, overlay)
 
 # Gate: the head sees N of N nodes, each with its own rank and overlay IP.
-gate = open_gate(head, ray)
+gate = open_gate(nodes, ray)
 
 # Outputs: known only once the gate has opened, so that they are never those of a cluster that does not work.
 for name, value in outputs(cluster, plan).items():

@@ -3,57 +3,58 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pulumi
 from pulumi_command import remote
 
 from components.host import encoded
-from components.member import RayMember
+from components.member import RayMember, head_of
 from components.plan import Plan
-from components.rlinf import render_config
+from components.rlinf import config_name, render_config
 
 
-def open_gate(head: RayMember, ray: Mapping[str, remote.Command]) -> remote.Command:
+def open_gate(nodes: Sequence[RayMember], ray: Mapping[str, remote.Command]) -> remote.Command:
     """The command that is done when every node of the plan has run a task.
 
     It runs again whenever the plan changes or a Ray was started anew, and leaves the rendered RLinf config on the
-    head, in /etc/rlinf-cloud-edge/rlinf/cluster.yaml.
+    head, in /etc/rlinf-cloud-edge/rlinf.
 
     Args:
-        head: the node of rank 0.
+        nodes: cloud nodes and edges.
         ray: what `start_ray` returned.
     """
+    head = head_of(nodes)
+    for node in nodes:
+        if node.member.state == "lost":
+            _gate(node, head, ray)  # which it may have been the head of
+    return _gate(head, head, ray)
+
+
+def _gate(node: RayMember, head: RayMember, ray: Mapping[str, remote.Command]) -> remote.Command:
     settings = head.args.settings
     plan = head.args.plan
     lines = pulumi.Output.all(*(command.stdout for command in ray.values()))
-    return head.host.run(
+    return node.host.run(
         "gate",
         {
             "REPAIR": settings.cluster.repair or "",
             "NODES": lines.apply(lambda told: "; ".join(map(str.strip, told))),
-            "RLINF_CONFIG_BASE64": encoded(render_config(plan, settings.cluster.rlinf)),
-            "PLAN_BASE64": encoded(
-                gate_plan(
-                    plan,
-                    settings.cluster.ray.version,
-                    settings.cluster.overlay.device,
-                    settings.cluster.ray.join_timeout,
-                )
-            ),
+            "RLINF_CONFIG_NAME": config_name(settings.cluster),
+            "RLINF_CONFIG_BASE64": encoded(render_config(settings.cluster)),
+            "PLAN_BASE64": encoded(gate_plan(plan, settings.cluster.ray.version, settings.cluster.ray.join_timeout)),
         },
-        pulumi.ResourceOptions(parent=head, depends_on=list(ray.values())),
+        pulumi.ResourceOptions(parent=node, depends_on=list(ray.values())),
     )
 
 
-def gate_plan(plan: Plan, ray: str, device: str, timeout: int) -> str:
+def gate_plan(plan: Plan, ray: str, timeout: int) -> str:
     """What `gate.py` reads: JSON with the nodes that must be there.
 
     Args:
         plan: the plan.
         ray: the Ray version of every node.
-        device: network device of every node.
         timeout: seconds to wait for all nodes.
     """
-    nodes = [{"name": node.name, "rank": node.rank, "ip": node.overlay_ip} for node in plan.nodes]
-    return json.dumps({"address": plan.ray_address, "timeout": timeout, "device": device, "ray": ray, "nodes": nodes})
+    nodes = [{"name": node.name, "rank": node.rank, "ip": node.ip, "device": node.device} for node in plan.nodes]
+    return json.dumps({"address": plan.ray_address, "timeout": timeout, "ray": ray, "nodes": nodes})

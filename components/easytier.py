@@ -1,8 +1,8 @@
-"""Membership of hosts in the EasyTier overlay: the bootstrap first, then every other host in parallel."""
+"""Membership of hosts in the EasyTier overlay: a bootstrap first, then every other host in parallel."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pulumi
 from pulumi_command import remote
@@ -13,34 +13,59 @@ from components.member import MemberHost
 from components.plan import ECHO_PORT, RPC_PORT
 
 
-def join_overlay(bootstrap: MemberHost, others: Sequence[MemberHost]) -> dict[str, remote.Command]:
+def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:
     """Makes every host a member, once all hosts have passed their checks.
 
+    Args:
+        hosts: all hosts, bootstraps first.
+
     Returns:
-        Host name to the command that is done when a payload passes from that host to the bootstrap.
+        Host name to the command that is done when a payload passes from that host to every bootstrap. In direct
+        mode, that is the host's checks.
     """
-    checked = [host.prepared for host in (bootstrap, *others)]
-    first = _membership(bootstrap, bootstrap, depends_on=checked)
-    # Waiting for the bootstrap is waiting for all checks, too; naming them once more would make N × N dependencies.
-    rest = {host.member.name: _membership(host, bootstrap, depends_on=[host.prepared, first]) for host in others}
-    return {bootstrap.member.name: first, **rest}
+    if hosts[0].args.plan.direct:
+        return {host.member.name: host.prepared for host in hosts}
+    there = [host for host in hosts if host.member.state != "lost"]
+    first, *others = (host for host in there if host.member.role == "bootstrap")
+    # Waiting for a bootstrap is waiting for all checks, too; naming them once more would make N × N dependencies.
+    joined = {first.member.name: _membership(first, [host.prepared for host in there])}
+    for bootstrap in others:
+        joined[bootstrap.member.name] = _membership(bootstrap, [bootstrap.prepared, joined[first.member.name]])
+    bootstraps = list(joined.values())
+    for host in hosts:
+        if host.member.name not in joined:
+            waits = [] if host.member.state == "lost" else bootstraps
+            joined[host.member.name] = _membership(host, [host.prepared, *waits])
+    return joined
 
 
-def _membership(host: MemberHost, bootstrap: MemberHost, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
+def _membership(host: MemberHost, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
     cluster = host.args.settings.cluster
+    overlay = cluster.overlay
+    if overlay is None:
+        raise ValueError("no overlay in direct mode")
+    bootstraps = [each for each in host.args.plan.bootstraps if each is not host.member]
+    if host.member.role == "bootstrap":
+        # Of two bootstraps, the later one joins the earlier.
+        bootstraps = [each for each in bootstraps if _before(host, each.name)]
     return host.host.run(
         "overlay",
         {
             "REPAIR": cluster.repair or "",
-            "OVERLAY_IP": host.member.overlay_ip,
-            "DEVICE": cluster.overlay.device,
-            "TOML_BASE64": encoded(render_toml(cluster.overlay, host.member)),
+            "OVERLAY_IP": host.member.ip,
+            "DEVICE": overlay.device,
+            "TOML_BASE64": encoded(render_toml(overlay, host.member)),
             "NETWORK_SECRET": host.args.settings.network_secret,
             "RPC_PORT": str(RPC_PORT),
             "ECHO_PORT": str(ECHO_PORT),
-            "BOOTSTRAP_IP": bootstrap.member.overlay_ip,
+            "BOOTSTRAP_IPS": " ".join(bootstrap.ip for bootstrap in bootstraps),
             "PEERS": " ".join(host.member.peers),
-            "EASYTIER_VERSION": cluster.overlay.easytier.version,
+            "EASYTIER_VERSION": overlay.easytier.version,
         },
         pulumi.ResourceOptions(parent=host, depends_on=list(depends_on)),
     )
+
+
+def _before(host: MemberHost, name: str) -> bool:
+    names = [each.name for each in host.args.plan.bootstraps]
+    return host.member.name in names and names.index(name) < names.index(host.member.name)

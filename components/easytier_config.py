@@ -17,7 +17,7 @@ def render_toml(overlay: Overlay, member: Member) -> str:
     listeners = [f"tcp://0.0.0.0:{overlay.port}", f"udp://0.0.0.0:{overlay.port}"]
     lines = [
         f"hostname = {_text(member.name)}",
-        f"ipv4 = {_text(f'{member.overlay_ip}/{overlay.cidr.prefixlen}')}",
+        f"ipv4 = {_text(f'{member.ip}/{overlay.cidr.prefixlen}')}",
         f"listeners = [{', '.join(map(_text, listeners))}]",
         "",
         "[network_identity]",
@@ -31,9 +31,16 @@ def render_toml(overlay: Overlay, member: Member) -> str:
         f"dev_name = {_text(overlay.device)}",
         f"mtu = {overlay.mtu}",
         "private_mode = true",
+        *(f"{name} = {_value(value)}" for name, value in overlay.flags if value is not None),
         "",
     ]
     return "\n".join(lines)
+
+
+def _value(value: bool | int | str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _text(value) if isinstance(value, str) else str(value)
 
 
 def _text(value: str) -> str:

@@ -22,6 +22,7 @@ from pulumi_command import remote
 from components.failure import explain
 from config.load import Settings
 from config.models import Bootstrap, RayHost
+from config.ranks import ranked
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LIBEXEC = "/opt/rlinf-cloud-edge/libexec"
@@ -56,6 +57,8 @@ class Host:
     connection: remote.ConnectionArgs
     connect_timeout: int
     """Seconds for which dialling is tried."""
+    lost: bool = False
+    """Whether the machine is gone; `connection` is then another host's."""
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
@@ -82,6 +85,8 @@ class Host:
     ) -> remote.Command:
         name = f"{self.name}-{step}"
         limit = f"{self.connect_timeout}s"
+        if self.lost:
+            return self._forgotten(name, opts)
         return remote.Command(
             name,
             connection=self.connection,
@@ -105,6 +110,29 @@ class Host:
             ),
         )
 
+    def _forgotten(self, name: str, opts: pulumi.ResourceOptions) -> remote.Command:
+        """The command of a lost host: nothing runs for it any more, not even when its entry is deleted.
+
+        What is recorded of it stays as it is. Where nothing is recorded, a command that does nothing, on a host that
+        is there, takes the place.
+        """
+        return remote.Command(
+            name,
+            connection=self.connection,
+            create="true",
+            add_previous_output_in_env=False,
+            logging=remote.Logging.STDERR,
+            triggers=[self.endpoint],
+            opts=pulumi.ResourceOptions.merge(
+                opts,
+                pulumi.ResourceOptions(
+                    ignore_changes=["connection", "create", "delete", "stdin", "triggers", "logging"],
+                    retain_on_delete=True,
+                    delete_before_replace=True,
+                ),
+            ),
+        )
+
     def _stdin(self, settings: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[str]:
         return pulumi.Output.all(**{"HOST": self.name, **settings}).apply(settings_text)
 
@@ -116,7 +144,7 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
     connect_timeout = host.ssh.connect_timeout or cluster.ssh.connect_timeout
     port = host.ssh.port or cluster.ssh.port
     jump = by_name[host.ssh.jump] if host.ssh.jump else None
-    if host.ssh.host_key is None:
+    if host.ssh.host_key is None and not host.lost:
         pulumi.log.warn(
             f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
             f"ssh-keyscan -t ed25519 -p {port} {host.ssh.address}"
@@ -125,17 +153,24 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
         name=host.name,
         user=host.ssh.user or cluster.ssh.user,
         endpoint=f"{host.ssh.address}:{port}" + (f" through {jump.name}" if jump else ""),
-        connection=remote.ConnectionArgs(
-            host=host.ssh.address,
-            port=port,
-            user=host.ssh.user or cluster.ssh.user,
-            host_key=host.ssh.host_key,
-            private_key=settings.private_keys.get(host.name),
-            per_dial_timeout=_DIAL_SECONDS,
-            dial_error_limit=dial_attempts(connect_timeout),
-            proxy=_proxy(settings, jump) if jump else None,
-        ),
+        connection=_connection(settings, ranked(cluster)[0] if host.lost else host),
         connect_timeout=connect_timeout,
+        lost=host.lost,
+    )
+
+
+def _connection(settings: Settings, host: Bootstrap | RayHost) -> remote.ConnectionArgs:
+    ssh = settings.cluster.ssh
+    jump = next((other for other in settings.cluster.hosts if other.name == host.ssh.jump), None)
+    return remote.ConnectionArgs(
+        host=host.ssh.address,
+        port=host.ssh.port or ssh.port,
+        user=host.ssh.user or ssh.user,
+        host_key=host.ssh.host_key,
+        private_key=settings.private_keys.get(host.name),
+        per_dial_timeout=_DIAL_SECONDS,
+        dial_error_limit=dial_attempts(host.ssh.connect_timeout or ssh.connect_timeout),
+        proxy=_proxy(settings, jump) if jump else None,
     )
 
 

@@ -6,7 +6,7 @@ wait for other hosts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -54,7 +54,7 @@ class MemberHost(pulumi.ComponentResource):
         self.prepared: remote.Command = self.host.prepare(
             {"REPAIR": args.settings.cluster.repair or "", **prepare}, pulumi.ResourceOptions(parent=self)
         )
-        self.register_outputs({"overlay_ip": args.member.overlay_ip})
+        self.register_outputs({"overlay_ip": args.member.ip})
 
     @property
     def member(self) -> Member:
@@ -73,13 +73,19 @@ class RayMember(MemberHost):
     def __init__(self, kind: str, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster = args.settings.cluster
         user = args.host.ssh.user or cluster.ssh.user
-        super().__init__(
-            kind, args, {**overlay_settings(cluster), **ray_settings(cluster, args.plan.ports, user)}, opts
-        )
+        network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster)
+        super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, user)}, opts)
+
+
+def head_of(nodes: Sequence[RayMember]) -> RayMember:
+    """The Ray head: the node of rank 0."""
+    return next(node for node in nodes if node.member.role == "head")
 
 
 def overlay_settings(cluster: Cluster) -> dict[str, str]:
-    """What `prepare.sh` needs to know about the overlay."""
+    """What `prepare.sh` needs to know about the overlay; nothing in direct mode."""
+    if cluster.overlay is None:
+        return {}
     easytier = cluster.overlay.easytier
     return {
         "EASYTIER_VERSION": easytier.version,
@@ -89,6 +95,11 @@ def overlay_settings(cluster: Cluster) -> dict[str, str]:
         "OVERLAY_PORT": str(cluster.overlay.port),
         "RPC_PORT": str(RPC_PORT),
     }
+
+
+def direct_settings(member: Member) -> dict[str, str]:
+    """What `prepare.sh` needs to know where there is no overlay."""
+    return {"ADDRESS": member.ip, "DEVICE": member.device}
 
 
 def ray_settings(cluster: Cluster, ports: RayPorts, user: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 from typing import TypedDict
 
 from components.plan import Plan
-from components.rlinf import render_config
+from components.rlinf import config_name, render_config
 from config.models import Cluster
 
 _CONFIG_ON_HEAD = "/etc/rlinf-cloud-edge/rlinf"
@@ -20,10 +20,13 @@ class Node(TypedDict):
     role: str
     """bootstrap, head or worker."""
     group: str | None
-    """Label of the RLinf node group."""
+    """Labels of the RLinf node groups, separated by commas."""
     rank: int | None
-    """RLinf node rank."""
+    """RLinf node rank; none where the host is no Ray node."""
     overlay_ip: str
+    """In direct mode, the host's own address."""
+    state: str
+    """enabled, disabled or lost."""
     reached: str
     """How Pulumi logs in: `user@address:port`, with the jump host."""
 
@@ -32,7 +35,7 @@ class Outputs(TypedDict):
     """All outputs of a stack."""
 
     overlay_ips: dict[str, str]
-    """Host name to overlay IP."""
+    """Host name to overlay IP; in direct mode, to the host's own address."""
     rlinf_config: str
     """YAML text: the `cluster:` block for RLinf."""
     nodes: list[Node]
@@ -49,18 +52,18 @@ class Outputs(TypedDict):
 def outputs(cluster: Cluster, plan: Plan) -> Outputs:
     """The outputs of a stack whose gate has opened."""
     return Outputs(
-        overlay_ips={member.name: member.overlay_ip for member in plan.members},
-        rlinf_config=render_config(plan, cluster.rlinf),
+        overlay_ips={member.name: member.ip for member in plan.members if member.state != "lost"},
+        rlinf_config=render_config(cluster),
         nodes=nodes(cluster, plan),
         ray_address=plan.ray_address,
-        launch=launch(plan),
+        launch=launch(cluster, plan),
         ssh_config=ssh_config(cluster),
         readme=readme(cluster, plan),
     )
 
 
 def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
-    """The table of all hosts, the bootstrap first, then in the order of ranks."""
+    """The table of all hosts: bootstraps, nodes in the order of ranks, then those that take no part."""
     entries = {host.name: host for host in cluster.hosts}
     table: list[Node] = []
     for member in plan.members:
@@ -71,22 +74,23 @@ def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
             Node(
                 name=member.name,
                 role=member.role,
-                group=member.group,
+                group=",".join(member.groups) or None,
                 rank=member.rank,
-                overlay_ip=member.overlay_ip,
+                overlay_ip=member.ip,
+                state=member.state,
                 reached=reached,
             )
         )
     return table
 
 
-def launch(plan: Plan) -> str:
+def launch(cluster: Cluster, plan: Plan) -> str:
     """The commands that start a training on the head, in an environment equal to Ray's own."""
     return (
         "pulumi stack output ssh_config > ssh_config\n"
         f"ssh -F ssh_config {plan.head.name}\n"
         f"{_LAUNCHER} python examples/embodiment/train_embodied_agent.py"
-        f" --config-path {_CONFIG_ON_HEAD} --config-name cluster\n"
+        f" --config-path {_CONFIG_ON_HEAD} --config-name {config_name(cluster)}\n"
     )
 
 
@@ -94,6 +98,8 @@ def ssh_config(cluster: Cluster) -> str:
     """One `Host` block a host, jumps included; host keys are checked under the host's name."""
     blocks: list[str] = []
     for host in cluster.hosts:
+        if host.lost:
+            continue
         ssh = host.ssh
         lines = [
             f"Host {host.name}",
@@ -117,21 +123,22 @@ def ssh_config(cluster: Cluster) -> str:
 def readme(cluster: Cluster, plan: Plan) -> str:
     """The stack's README: a picture of the topology, the table of hosts, the commands."""
     picture = ["```mermaid", "graph TD"]
-    names = {member.name: f"n{index}" for index, member in enumerate(plan.members)}
-    for member in plan.members:
+    there = [member for member in plan.members if member.state != "lost"]
+    names = {member.name: f"n{index}" for index, member in enumerate(there)}
+    for member in there:
         rank = "" if member.rank is None else f", rank {member.rank}"
-        picture.append(f'  {names[member.name]}["{member.name}<br/>{member.role}{rank}<br/>{member.overlay_ip}"]')
-    picture += [f"  {names[node.name]} --- {names[plan.bootstrap.name]}" for node in plan.nodes]
+        picture.append(f'  {names[member.name]}["{member.name}<br/>{member.role}{rank}<br/>{member.ip}"]')
+    hubs = plan.bootstraps or (plan.head,)
+    picture += [
+        f"  {names[member.name]} --- {names[hub.name]}" for member in there for hub in hubs if member not in hubs
+    ]
     picture.append("```")
-    table = ["| host | role | group | rank | overlay IP | reached |", "|---|---|---|---|---|---|"]
+    address = "address" if plan.direct else "overlay IP"
+    table = [f"| host | role | group | rank | {address} | state | reached |", "|---|---|---|---|---|---|---|"]
     for row in nodes(cluster, plan):
-        cells = [
-            row["name"],
-            row["role"],
-            row["group"] or "",
-            "" if row["rank"] is None else str(row["rank"]),
-        ]
-        table.append("| " + " | ".join([*cells, row["overlay_ip"], row["reached"]]) + " |")
-    commands = ["```sh", launch(plan).rstrip(), "```"]
-    title = f"# {cluster.overlay.network}"
+        rank = "" if row["rank"] is None else str(row["rank"])
+        cells = [row["name"], row["role"], row["group"] or "", rank, row["overlay_ip"], row["state"], row["reached"]]
+        table.append("| " + " | ".join(cells) + " |")
+    commands = ["```sh", launch(cluster, plan).rstrip(), "```"]
+    title = f"# {cluster.overlay.network if cluster.overlay else 'rlinf-cloud-edge'}"
     return "\n".join([title, "", *picture, "", *table, "", "## Train", "", *commands, ""])

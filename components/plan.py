@@ -1,7 +1,8 @@
 """The plan of a cluster: ranks, groups, overlay addresses, peers and ports. Pure, and without Pulumi.
 
-Ranks are dense from 0, cloud nodes first, then edges, in the order listed: RLinf's managers live on rank 0, so
-the first cloud node is head, rank 0 and launcher (`rlinf/scheduler/manager` in RLinf 0.3.0).
+Ranks are dense from 0, cloud nodes first, then edges, in the order listed, unless the settings give them: RLinf's
+managers live on rank 0, so the first cloud node that takes part is head, rank 0 and launcher
+(`rlinf/scheduler/manager` in RLinf 0.3.0).
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from config.models import Cluster, Host
+from config.models import Bootstrap, Cluster, RayHost
+from config.ranks import ranked
 
 Role = Literal["bootstrap", "head", "worker"]
+State = Literal["enabled", "disabled", "lost"]
 
 ECHO_PORT = 11009
 """TCP port of the echo service (RFC 862) that every host offers on its overlay address only."""
@@ -83,73 +86,113 @@ class Member:
 
     name: str
     role: Role
-    group: str | None
-    """Label of the RLinf node group; None on the bootstrap."""
+    groups: tuple[str, ...]
+    """Labels of the RLinf node groups; none on a bootstrap."""
     rank: int | None
-    """RLinf node rank; None on the bootstrap."""
-    overlay_ip: str
+    """RLinf node rank; None on a bootstrap, and on a node that takes no part."""
+    ip: str
+    """Address in the overlay; in direct mode the host's own."""
+    device: str
+    """Network device with that address."""
     peers: tuple[str, ...]
-    """EasyTier peer URIs this host connects to; empty on the bootstrap."""
+    """EasyTier peer URIs this host connects to."""
+    state: State
 
 
 @dataclass(frozen=True)
 class Plan:
     """Every host's place in the cluster."""
 
-    bootstrap: Member
-    nodes: tuple[Member, ...]
-    """The Ray nodes in the order of their ranks."""
+    members: tuple[Member, ...]
+    """Every host: bootstraps, nodes in the order of their ranks, then those that take no part."""
     ports: RayPorts
+    direct: bool
+    """Whether the nodes reach each other without an overlay."""
+
+    @property
+    def bootstraps(self) -> tuple[Member, ...]:
+        """The bootstraps that are there."""
+        return tuple(member for member in self.members if member.role == "bootstrap" and member.state == "enabled")
+
+    @property
+    def nodes(self) -> tuple[Member, ...]:
+        """The Ray nodes that take part, in the order of their ranks."""
+        return tuple(member for member in self.members if member.rank is not None)
 
     @property
     def head(self) -> Member:
         """The Ray head, rank 0."""
-        return self.nodes[0]
-
-    @property
-    def members(self) -> tuple[Member, ...]:
-        """Every host, the bootstrap first."""
-        return (self.bootstrap, *self.nodes)
+        return next(member for member in self.members if member.rank == 0)
 
     @property
     def ray_address(self) -> str:
-        """Address of the head's GCS on the overlay, `host:port`."""
-        return f"{self.head.overlay_ip}:{self.ports.gcs}"
+        """Address of the head's GCS, `host:port`."""
+        return f"{self.head.ip}:{self.ports.gcs}"
 
 
 def make_plan(cluster: Cluster) -> Plan:
     """The plan of validated settings.
 
-    Every host but the bootstrap peers with the bootstrap; edges also with each cloud node that has a public
-    address, so that their traffic need not pass the bootstrap, and its loss does not stop training.
+    Every host peers with the bootstraps, each bootstrap with those before it; edges also with each cloud node that
+    has a public address, so that their traffic need not pass a bootstrap, and its loss does not stop training.
     """
-    port = cluster.overlay.port
-    at_bootstrap = _uri(cluster.bootstrap.public_address or cluster.bootstrap.ssh.address, port)
-    at_cloud = tuple(_uri(node.public_address, port) for node in cluster.cloud if node.public_address)
-    bootstrap = Member(
-        name=cluster.bootstrap.name,
-        role="bootstrap",
-        group=None,
-        rank=None,
-        overlay_ip=_ip(cluster.bootstrap),
-        peers=(),
-    )
-    nodes = tuple(
-        Member(
-            name=node.name,
-            role="head" if rank == 0 else "worker",
-            group=node.group,
-            rank=rank,
-            overlay_ip=_ip(node),
-            peers=(at_bootstrap,) if rank < len(cluster.cloud) else (at_bootstrap, *at_cloud),
+    ranks = {node.name: rank for rank, node in ranked(cluster).items()}
+    device = cluster.device if cluster.overlay is None else cluster.overlay.device
+    at_bootstraps, at_cloud = _listeners(cluster)
+
+    def bootstrap(host: Bootstrap, index: int) -> Member:
+        before = cluster.bootstraps[:index]
+        return Member(
+            name=host.name,
+            role="bootstrap",
+            groups=(),
+            rank=None,
+            ip=_ip(host),
+            device=str(device),
+            peers=tuple(at_bootstraps[other.name] for other in before if not other.lost),
+            state="lost" if host.lost else "enabled",
         )
-        for rank, node in enumerate(cluster.nodes)
-    )
-    return Plan(bootstrap=bootstrap, nodes=nodes, ports=RayPorts(gcs=cluster.ray.port))
+
+    def node(host: RayHost, *, edge: bool) -> Member:
+        peers = (*at_bootstraps.values(), *(at_cloud.values() if edge else ()))
+        return Member(
+            name=host.name,
+            role="head" if ranks.get(host.name) == 0 else "worker",
+            groups=host.groups,
+            rank=ranks.get(host.name),
+            ip=_ip(host),
+            device=host.device or str(device),
+            peers=peers,
+            state="lost" if host.lost else "enabled" if host.enabled else "disabled",
+        )
+
+    nodes = [
+        *(node(host, edge=False) for host in cluster.cloud),
+        *(node(host, edge=True) for host in cluster.edges),
+    ]
+    nodes.sort(key=lambda member: len(nodes) if member.rank is None else member.rank)
+    bootstraps = (bootstrap(host, index) for index, host in enumerate(cluster.bootstraps))
+    return Plan(members=(*bootstraps, *nodes), ports=RayPorts(gcs=cluster.ray.port), direct=cluster.direct)
 
 
-def _ip(host: Host) -> str:
-    return str(host.overlay_ip)
+def _listeners(cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
+    """Where EasyTier listens for others: name to peer URI, of bootstraps and of cloud nodes."""
+    if cluster.overlay is None:
+        return {}, {}
+    port = cluster.overlay.port
+    bootstraps = {
+        host.name: _uri(host.public_address or host.ssh.address, port) for host in cluster.bootstraps if not host.lost
+    }
+    cloud = {
+        node.name: _uri(node.public_address, port) for node in cluster.cloud if node.public_address and not node.lost
+    }
+    return bootstraps, cloud
+
+
+def _ip(host: Bootstrap | RayHost) -> str:
+    if host.overlay_ip is not None:
+        return str(host.overlay_ip)
+    return (host.address if isinstance(host, RayHost) else None) or host.ssh.address
 
 
 def _uri(address: str, port: int) -> str:

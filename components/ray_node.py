@@ -8,31 +8,31 @@ import pulumi
 from pulumi_command import remote
 
 from components.host import encoded
-from components.member import RayMember
+from components.member import RayMember, head_of
 from components.plan import ECHO_PORT
 from components.token import ray_token
 from config.models import RayHost
 
 
-def start_ray(
-    head: RayMember, workers: Sequence[RayMember], overlay: Mapping[str, remote.Command]
-) -> dict[str, remote.Command]:
-    """Starts Ray on every node, each on its overlay address and with its rank.
+def start_ray(nodes: Sequence[RayMember], overlay: Mapping[str, remote.Command]) -> dict[str, remote.Command]:
+    """Starts Ray on every node that takes part, each on its own address and with its rank.
 
     Args:
-        head: the node of rank 0.
-        workers: all other nodes.
+        nodes: cloud nodes and edges.
         overlay: what `join_overlay` returned.
 
     Returns:
         Node name to the command that is done when Ray listens on that node; its output is one line that changes
-        whenever Ray was started anew.
+        whenever Ray was started anew. In the order of ranks.
     """
-    first = _ray(head, head, depends_on=[overlay[head.member.name]])
-    rest = {
-        worker.member.name: _ray(worker, head, depends_on=[overlay[worker.member.name], first]) for worker in workers
-    }
-    return {head.member.name: first, **rest}
+    head = head_of(nodes)
+    running = {head.member.rank: _ray(head, head, [overlay[head.member.name]])}
+    for node in nodes:
+        if node.member.state == "lost":
+            _ray(node, head, [])
+        elif node.member.state == "enabled" and node is not head:
+            running[node.member.rank] = _ray(node, head, [overlay[node.member.name], running[0]])
+    return {member.name: running[member.rank] for member in head.args.plan.nodes}
 
 
 def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:
@@ -42,10 +42,11 @@ def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:
     """
     entry = node.args.host
     variables = {
+        **node.args.settings.cluster.ray.env,
         **(entry.env if isinstance(entry, RayHost) else {}),
         **dashboard_ports,
         "RLINF_NODE_RANK": str(node.member.rank),
-        "RLINF_COMM_NET_DEVICES": node.args.settings.cluster.overlay.device,
+        "RLINF_COMM_NET_DEVICES": node.member.device,
         "RAY_ADDRESS": node.args.plan.ray_address,
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": "/etc/rlinf-cloud-edge/ray.token",
@@ -53,7 +54,7 @@ def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in sorted(variables.items()))
 
 
-def _ray(node: RayMember, head: RayMember, depends_on: list[pulumi.Resource]) -> remote.Command:
+def _ray(node: RayMember, head: RayMember, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
     settings = node.args.settings
     plan = node.args.plan
     ports = plan.ports
@@ -69,19 +70,20 @@ def _ray(node: RayMember, head: RayMember, depends_on: list[pulumi.Resource]) ->
             "REPAIR": settings.cluster.repair or "",
             "ROLE": node.member.role,
             "RANK": str(node.member.rank),
-            "OVERLAY_IP": node.member.overlay_ip,
-            "DEVICE": settings.cluster.overlay.device,
-            "HEAD_IP": head.member.overlay_ip,
-            "ECHO_PORT": str(ECHO_PORT),
+            "OVERLAY_IP": node.member.ip,
+            "DEVICE": node.member.device,
+            "HEAD_IP": head.member.ip,
+            # Without an overlay there is no echo service.
+            "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
             "FACTS": node.facts,
             "HEAD_FACTS": head.facts,
             "RAY_USER": node.host.user,
             "RAY_TOKEN": settings.network_secret.apply(ray_token),
             "RAY_PORTS": ports.firewall,
-            "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.overlay_ip),
+            "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
             "RAY_ENV_BASE64": encoded(environment(node, metrics if is_head else {})),
             "GCS_PORT": str(ports.gcs),
             "NODE_MANAGER_PORT": str(ports.node_manager),
         },
-        pulumi.ResourceOptions(parent=node, depends_on=depends_on),
+        pulumi.ResourceOptions(parent=node, depends_on=list(depends_on)),
     )

@@ -1,21 +1,27 @@
 """Faults in the settings: each names the key, the value, the rule and the fix; all are reported at once.
 
-Pydantic finds what is wrong with a single field; this module puts that in the project's words. Values of `env`
-are never repeated, since people keep tokens there.
+Pydantic finds what is wrong with a single field; this module puts that in the project's words. What is marked
+`Hidden` in the models is never repeated, since people keep tokens there.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
+from config.models import Hidden, Model
+
 _LONGEST_VALUE = 80
+_SECRETIVE = re.compile(r"secret|token|passw|private|credential|key", re.IGNORECASE)
+
+# What pydantic keeps as a field's type: a class, or a form of `typing` of unknown shape.
+Annotation = Any
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
-def from_validation(error: ValidationError, model: type[BaseModel], root: str) -> list[Fault]:
+def from_validation(error: ValidationError, model: type[Model], root: str) -> list[Fault]:
     """The faults of a pydantic error.
 
     Args:
@@ -67,57 +73,128 @@ def path(root: str, location: Iterable[int | str]) -> str:
     """A pydantic location as users write it: `cluster.edges[0].ssh.port`."""
     text = root
     for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif not _is_tag(part) and part != "[key]":
+            text += f".{part}" if part.isprintable() else f".{part!r}"
     return text
 
 
-def _fault(detail: ErrorDetails, model: type[BaseModel], root: str) -> Fault:
-    location = [part for part in detail["loc"] if part != "[key]"]
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a mistyped one most likely means."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return near[0] if near else None
+
+
+def _fault(detail: ErrorDetails, model: type[Model], root: str) -> Fault:
+    location = detail["loc"]
     key = path(root, location)
-    secret = "env" in location
-    value = None if secret or detail["type"] == "missing" else shown(detail["input"])
-    names, described = _neighbours(model, location)
+    walked = _walk(model, location)
+    value = None if walked.hidden or detail["type"] == "missing" else _shown_without(detail["input"], walked)
+    described = walked.description
     match detail["type"]:
         case "extra_forbidden":
-            name = str(location[-1])
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            known = ", ".join(sorted(names))
-            fix = f"write `{near[0]}`" if near else "remove it"
-            return Fault(key, value, "this key is not known here", f"{fix}; the keys here are: {known}")
+            return _unknown(key, value, str(location[-1]), walked)
         case "missing":
             return Fault(key, None, "this key is required", f"add it: {described or 'see the examples in config/'}")
         case "string_pattern_mismatch":
             rule = f"must match {detail.get('ctx', {}).get('pattern')}"
             return Fault(key, value, rule, described or "write it in that form")
         case _:
-            return Fault(key, value, detail["msg"], described or "correct it")
+            return Fault(key, value, detail["msg"].removeprefix("Value error, "), described or "correct it")
 
 
-def _neighbours(model: type[BaseModel], location: Sequence[int | str]) -> tuple[list[str], str]:
-    """The keys known beside the last part of a location, and the description of that part."""
-    here: type[BaseModel] | None = model
-    names: list[str] = []
-    description = ""
+def _unknown(key: str, value: str | None, name: str, walked: _Walked) -> Fault:
+    if walked.model is not None and name in walked.model.refused:
+        rule, fix = walked.model.refused[name]
+        return Fault(key, value, rule, fix)
+    if value is not None and (value.startswith(("{", "[")) or _SECRETIVE.search(name)):
+        value = None  # whatever is meant, it may hold a secret
+    names = sorted(walked.model.model_fields) if walked.model is not None else []
+    near = nearest(name, names)
+    fix = f"write `{near}`" if near else "remove it"
+    return Fault(key, value, "this key is not known here", f"{fix}; the keys here are: {', '.join(names)}")
+
+
+@dataclass(frozen=True)
+class _Walked:
+    """What lies at a location in the models."""
+
+    model: type[Model] | None
+    """The model whose key the last part of the location is."""
+    description: str
+    """Of the field at the location."""
+    hidden: bool
+    """Whether the field, or one above it, is marked so."""
+    annotation: Annotation
+    """What the field may hold."""
+
+
+def _walk(model: type[Model], location: Sequence[int | str]) -> _Walked:
+    annotation: Annotation = model
+    around: type[Model] | None = None
+    description, hidden = "", False
     for part in location:
         if isinstance(part, int):
-            continue
-        if here is None:
-            return names, description
-        names = list(here.model_fields)
-        field = here.model_fields.get(part)
-        if field is None:
-            return names, ""
-        description = (field.description or "").replace("\n", " ")
-        here = _model_of(field)
-    return names, description
+            annotation = next(_items(annotation, list), None)
+        elif _is_tag(part):
+            annotation = next(_tagged(annotation, part), None)
+        elif part != "[key]":
+            around = next(_models(annotation), None)
+            if around is None:  # a key of a mapping
+                annotation = next(_items(annotation, dict), None)
+                continue
+            field = around.model_fields.get(part)
+            if field is None:
+                return _Walked(around, "", hidden, None)
+            annotation = field.annotation
+            description = (field.description or "").replace("\n", " ")
+            hidden = hidden or any(isinstance(mark, Hidden) for mark in field.metadata)
+    return _Walked(around, description, hidden, annotation)
 
 
-def _model_of(field: FieldInfo) -> type[BaseModel] | None:
-    """The model a field holds, itself or in a list, a mapping or a union."""
-    waiting: list[Any] = [field.annotation]
-    while waiting:
-        annotation = waiting.pop()
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            return annotation
-        waiting += get_args(annotation)
-    return None
+def _shown_without(value: object, walked: _Walked) -> str:
+    """A value as a message shows it; of one that may hold hidden fields, only that it is there."""
+    if isinstance(value, (str, int, float, type(None))):
+        return shown(value)
+    return "{…}" if any(map(_hides, _models(walked.annotation))) else shown(value)
+
+
+def _hides(model: type[BaseModel]) -> bool:
+    return any(
+        any(isinstance(mark, Hidden) for mark in field.metadata) or any(map(_hides, _models(field.annotation)))
+        for field in model.model_fields.values()
+    )
+
+
+def _is_tag(part: str) -> bool:
+    """Whether a part of a location is the tag of a union's member; those begin with a NUL here."""
+    return part.startswith("\0")
+
+
+def _models(annotation: Annotation) -> Iterator[type[Model]]:
+    """The models that an annotation holds, itself or in a list, a mapping or a union."""
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
+
+
+def _items(annotation: Annotation, container: type) -> Iterator[Annotation]:
+    """What the lists, or the mappings, of an annotation hold."""
+    if get_origin(annotation) is container:
+        yield get_args(annotation)[-1]
+    else:
+        for part in get_args(annotation):
+            yield from _items(part, container)
+
+
+def _tagged(annotation: Annotation, tag: str) -> Iterator[Annotation]:
+    """The member of a union that has this tag."""
+    if get_origin(annotation) is Annotated and any(
+        isinstance(mark, Tag) and mark.tag == tag for mark in get_args(annotation)
+    ):
+        yield annotation
+    else:
+        for part in get_args(annotation):
+            yield from _tagged(part, tag)

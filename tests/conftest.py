@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pulumi  # noqa: F401  # first of all: the command plugin takes the place of an SDK that is not loaded
+# First of all: the command plugin takes the place of an SDK that is not loaded.
+import pulumi  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import pytest
 
 

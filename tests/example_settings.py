@@ -10,12 +10,14 @@ HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAw
 
 _GUIDE: dict[str, Any] = {
     "ssh": {"user": "debian"},
+    "overlay": {},
     "bootstrap": {"overlay_ip": "10.10.0.1", "ssh": {"address": "203.0.113.5", "host_key": HOST_KEY}},
     "cloud": [
         {
             "name": "cloud-1",
             "overlay_ip": "10.10.0.10",
             "public_address": "203.0.113.10",
+            "gpus": 4,
             "ssh": {"address": "203.0.113.10", "host_key": HOST_KEY},
         }
     ],

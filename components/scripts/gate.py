@@ -1,7 +1,7 @@
 """Proves that a Ray cluster is the one that was planned: every rank alive, on its overlay address, and working.
 
 Runs on the head with Ray's own Python, in Ray's own environment; reads the plan as JSON on standard input:
-`{"address": "10.10.0.10:6379", "timeout": 180, "device": "et0", "ray": "2.60.0", "nodes": [{"name", "rank", "ip"}]}`.
+`{"address": "10.10.0.10:6379", "timeout": 180, "ray": "2.60.0", "nodes": [{"name", "rank", "ip", "device"}]}`.
 Membership alone proves nothing, so each node runs a task that says who it is and sends back a payload of 1 MiB.
 Ends with one line of result on standard output, or with what is missing on standard error and exit code 1.
 """
@@ -100,8 +100,8 @@ def question(planned: dict[str, Any], joined: dict[str, str], plan: dict[str, An
             faults.append(f"{describe(node)} sent another payload back")
         if told["rank"] != str(node["rank"]):
             faults.append(f"{describe(node)} has RLINF_NODE_RANK={told['rank']}")
-        if told["device"] != plan["device"] or not told["has_device"]:
-            faults.append(f"{describe(node)} has no device {plan['device']} (RLINF_COMM_NET_DEVICES={told['device']})")
+        if told["device"] != node["device"] or not told["has_device"]:
+            faults.append(f"{describe(node)} has no device {node['device']} (RLINF_COMM_NET_DEVICES={told['device']})")
         if told["ray"] != plan["ray"] or told["python"] != platform.python_version():
             faults.append(
                 f"{describe(node)} runs Ray {told['ray']} and Python {told['python']}; "

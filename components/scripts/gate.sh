@@ -9,11 +9,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 # NODES is what each node's ray.sh ended with: the gate opens anew whenever a Ray was started.
 # shellcheck disable=SC2034
-NODES='' RLINF_CONFIG_BASE64='' PLAN_BASE64=''
+NODES='' RLINF_CONFIG_NAME='' RLINF_CONFIG_BASE64='' PLAN_BASE64=''
 
 main() {
   local action=$1
-  read_settings NODES RLINF_CONFIG_BASE64 PLAN_BASE64
+  read_settings NODES RLINF_CONFIG_NAME RLINF_CONFIG_BASE64 PLAN_BASE64
   case $action in
     up) up ;;
     down) down ;;
@@ -23,7 +23,9 @@ main() {
 
 up() {
   install -d -m 0755 "$ETC/rlinf"
-  put "$ETC/rlinf/cluster.yaml" 0644 root:root < <(base64 -d <<<"$RLINF_CONFIG_BASE64")
+  put "$ETC/rlinf/$RLINF_CONFIG_NAME.yaml" 0644 root:root < <(base64 -d <<<"$RLINF_CONFIG_BASE64")
+  # One of another name would be of earlier settings.
+  find "$ETC/rlinf" -maxdepth 1 -name '*.yaml' ! -name "$RLINF_CONFIG_NAME.yaml" -delete
   base64 -d <<<"$PLAN_BASE64" | "$here/launch.sh" python "$here/gate.py"
 }
 

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 
 OVERLAY_IP='' DEVICE='' TOML_BASE64='' NETWORK_SECRET='' RPC_PORT='' ECHO_PORT=''
-BOOTSTRAP_IP='' PEERS='' EASYTIER_VERSION=''
+BOOTSTRAP_IPS='' PEERS='' EASYTIER_VERSION=''
 
 readonly SERVICE=rlinf-easytier.service
 known=false
@@ -16,7 +16,7 @@ readonly ECHO_SOCKET=rlinf-echo.socket ECHO_SERVICE=rlinf-echo@.service
 
 main() {
   local action=$1
-  read_settings OVERLAY_IP DEVICE TOML_BASE64 NETWORK_SECRET RPC_PORT ECHO_PORT BOOTSTRAP_IP PEERS EASYTIER_VERSION
+  read_settings OVERLAY_IP DEVICE TOML_BASE64 NETWORK_SECRET RPC_PORT ECHO_PORT BOOTSTRAP_IPS PEERS EASYTIER_VERSION
   one_at_a_time
   case $action in
     up) up ;;
@@ -77,15 +77,18 @@ wait_for_device() {
 
 # A peer list proves nothing (addresses of two networks list each other): only a payload does.
 prove() {
-  [[ $OVERLAY_IP != "$BOOTSTRAP_IP" ]] || return 0
-  say "$HOST: waiting for a payload to pass to the bootstrap, $BOOTSTRAP_IP"
-  wait_for 40 payload_passes "$BOOTSTRAP_IP" "$ECHO_PORT" || fail "$(diagnosis)"
-  say "$HOST: $OVERLAY_IP reaches the bootstrap"
+  local bootstrap
+  for bootstrap in $BOOTSTRAP_IPS; do
+    say "$HOST: waiting for a payload to pass to the bootstrap, $bootstrap"
+    wait_for 40 payload_passes "$bootstrap" "$ECHO_PORT" || fail "$(diagnosis "$bootstrap")"
+    say "$HOST: $OVERLAY_IP reaches the bootstrap"
+  done
 }
 
+# diagnosis BOOTSTRAP_IP: why it is not reached.
 diagnosis() {
   local uri address
-  printf 'no payload passes from %s to the bootstrap %s after 40 s. ' "$OVERLAY_IP" "$BOOTSTRAP_IP"
+  printf 'no payload passes from %s to the bootstrap %s after 40 s. ' "$OVERLAY_IP" "$1"
   for uri in $PEERS; do
     address=${uri#tcp://}
     if ! port_open "${address%:*}" "${address##*:}"; then

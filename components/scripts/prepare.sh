@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # The settings; empty ones do not apply to this host. `checksum` reads the sums by name.
 # shellcheck disable=SC2034
 EASYTIER_VERSION='' EASYTIER_URL='' EASYTIER_SHA256_X86_64='' EASYTIER_SHA256_AARCH64=''
-OVERLAY_PORT='' RPC_PORT=''
+OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE=''
 RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_PORTS='' RAY_INDEX_URL='' RAY_FIND_LINKS='' RAY_USER=''
 # shellcheck disable=SC2034
 UV_VERSION='' UV_URL='' UV_SHA256_X86_64='' UV_SHA256_AARCH64=''
@@ -22,7 +22,7 @@ fault() { faults+=("$*"); }
 main() {
   local action=$1
   read_settings EASYTIER_VERSION EASYTIER_URL EASYTIER_SHA256_X86_64 EASYTIER_SHA256_AARCH64 \
-    OVERLAY_PORT RPC_PORT \
+    OVERLAY_PORT RPC_PORT ADDRESS DEVICE \
     RAY_VERSION RAY_PYTHON RAY_VENV RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER \
     UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64
   case $action in
@@ -46,7 +46,7 @@ up() {
   if $fresh; then trap 'undo $?' EXIT; fi
   install -d -m 0755 "$OPT" "$OPT/libexec" "$ETC" "$VAR"
   install_scripts
-  install_easytier "$architecture"
+  if [[ -n $EASYTIER_VERSION ]]; then install_easytier "$architecture"; fi
   if [[ -n $RAY_VERSION ]]; then install_ray "$architecture"; fi
   trap - EXIT
   report "$architecture"
@@ -71,11 +71,11 @@ check() {
   if ! command -v curl >/dev/null && ! command -v wget >/dev/null && ! command -v python3 >/dev/null; then
     fault "nothing to download with; install curl"
   fi
-  if ! command -v unzip >/dev/null && ! command -v python3 >/dev/null; then
+  if [[ -n $EASYTIER_VERSION ]] && ! command -v unzip >/dev/null && ! command -v python3 >/dev/null; then
     fault "nothing to unpack a zip archive with; install unzip"
   fi
   [[ -d /run/systemd/system ]] || fault "systemd does not run here; hosts without it are not supported yet"
-  check_tun
+  if [[ -n $EASYTIER_VERSION ]]; then check_tun; else check_address; fi
   check_ports
   if [[ $(getent ahostsv4 localhost 2>/dev/null) != 127.* ]]; then
     fault "localhost does not resolve to 127.0.0.1, which Ray needs; add the line '127.0.0.1 localhost' to /etc/hosts"
@@ -97,10 +97,17 @@ check_tun() {
   fi
 }
 
+# Without an overlay, Ray is bound to an address that the host has itself.
+check_address() {
+  if ! has_address "$DEVICE" "$ADDRESS"; then
+    fault "the network device $DEVICE has no address $ADDRESS, at which the other nodes are to reach this host; 'ip -brief address' shows what there is. Correct address and device in the settings"
+  fi
+}
+
 # A port is taken when a process listens on it that is not one of our own services.
 check_ports() {
   local port
-  if ! systemctl is-active --quiet rlinf-easytier.service 2>/dev/null; then
+  if [[ -n $EASYTIER_VERSION ]] && ! systemctl is-active --quiet rlinf-easytier.service 2>/dev/null; then
     for port in "$OVERLAY_PORT" "$RPC_PORT"; do report_taken "$port" EasyTier; done
   fi
   if [[ -n $RAY_PORTS ]] && ! systemctl is-active --quiet rlinf-ray.service 2>/dev/null; then

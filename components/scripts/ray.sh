@@ -95,6 +95,11 @@ write_files() {
 }
 
 reach_head() {
+  if [[ -z $ECHO_PORT ]]; then
+    wait_for 40 port_open "$HEAD_IP" "$GCS_PORT" ||
+      fail "the head does not answer at $HEAD_IP:$GCS_PORT after 40 s, seen from $OVERLAY_IP. In direct mode every node must reach every other: open the way between them, or add cluster.overlay"
+    return
+  fi
   wait_for 40 payload_passes "$HEAD_IP" "$ECHO_PORT" ||
     fail "no payload passes from $OVERLAY_IP to the head $HEAD_IP after 40 s, though the bootstrap is reached. See on both: journalctl -u rlinf-easytier"
 }

@@ -11,6 +11,7 @@ def test_ranks_are_dense_from_zero_cloud_nodes_first() -> None:
     raw = guide_with_edges(3)
     raw["cloud"].append({**raw["cloud"][0], "name": "cloud-2", "overlay_ip": "10.10.0.12"})
     raw["cloud"][1]["ssh"] = {**raw["cloud"][1]["ssh"], "address": "203.0.113.11"}
+    raw["cloud"][1]["public_address"] = "203.0.113.11"
     plan = make_plan(parse(raw))
     assert [(node.name, node.rank) for node in plan.nodes] == [
         ("cloud-1", 0),
@@ -23,8 +24,8 @@ def test_ranks_are_dense_from_zero_cloud_nodes_first() -> None:
 
 
 def test_the_bootstrap_peers_with_nobody_and_has_no_rank() -> None:
-    bootstrap = make_plan(parse(guide())).bootstrap
-    assert (bootstrap.peers, bootstrap.rank, bootstrap.group) == ((), None, None)
+    (bootstrap,) = make_plan(parse(guide())).bootstraps
+    assert (bootstrap.peers, bootstrap.rank, bootstrap.groups) == ((), None, ())
 
 
 def test_an_edge_peers_with_every_cloud_node_that_has_a_public_address() -> None:

@@ -39,7 +39,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one() -> None:
     raw["edges"][0]["overlayip"] = "10.10.0.12"
     fault = only_fault(raw)
     assert fault.key == "cluster.edges[0].overlayip"
-    assert fault.fix.startswith("write `overlay_ip`; the keys here are: env, group, name")
+    assert fault.fix.startswith("write `overlay_ip`; the keys here are: address, device, enabled, env")
 
 
 def test_a_missing_key_is_named_with_what_it_is_for() -> None:
@@ -48,7 +48,8 @@ def test_a_missing_key_is_named_with_what_it_is_for() -> None:
     fault = only_fault(raw)
     assert fault.key == "cluster.edges[0].overlay_ip"
     assert fault.value is None
-    assert "fixed address in the overlay" in fault.fix
+    assert "fixed address in the overlay" in fault.rule
+    assert fault.fix == "add it, such as 10.10.0.2"
 
 
 def test_a_duplicate_overlay_ip_names_the_other_host_and_a_free_address() -> None:
@@ -186,7 +187,7 @@ def test_values_of_variables_are_never_repeated() -> None:
 @pytest.mark.parametrize(
     ("secret", "rule"),
     [
-        (None, "needs a network secret"),
+        (None, "need a network secret"),
         ("short", "16 to 128 characters; it has 5"),
         ("x" * 129, "16 to 128 characters; it has 129"),
         ("sixteen or more\n", "printable ASCII on one line"),
