@@ -39,5 +39,5 @@ ray = start_ray(nodes, overlay)
 gate = open_gate(nodes, ray)
 
 # Outputs: known only once the gate has opened, so that they are never those of a cluster that does not work.
-for name, value in outputs(cluster, plan).items():
+for name, value in outputs(cluster, plan, settings.base_config).items():
     pulumi.export(name, gate.stdout.apply(lambda _, value=value: value))

@@ -41,7 +41,7 @@ def _gate(node: RayMember, head: RayMember, ray: Mapping[str, remote.Command]) -
             "REPAIR": settings.cluster.repair or "",
             "NODES": lines.apply(lambda told: "; ".join(map(str.strip, told))),
             "RLINF_CONFIG_NAME": config_name(settings.cluster),
-            "RLINF_CONFIG_BASE64": encoded(render_config(settings.cluster)),
+            "RLINF_CONFIG_BASE64": encoded(render_config(settings.cluster, settings.base_config)),
             "PLAN_BASE64": encoded(gate_plan(plan, settings.cluster.ray.version, settings.cluster.ray.join_timeout)),
         },
         pulumi.ResourceOptions(parent=node, depends_on=list(ray.values())),

@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from components.plan import Plan
 from components.rlinf import config_name, render_config
+from config.base_config import BaseConfig
 from config.models import Cluster
 
 _CONFIG_ON_HEAD = "/etc/rlinf-cloud-edge/rlinf"
@@ -37,7 +38,7 @@ class Outputs(TypedDict):
     overlay_ips: dict[str, str]
     """Host name to overlay IP; in direct mode, to the host's own address."""
     rlinf_config: str
-    """YAML text: the `cluster:` block for RLinf."""
+    """YAML text: the `cluster:` block for RLinf, or the base config with it."""
     nodes: list[Node]
     ray_address: str
     """The head's GCS on the overlay, `host:port`."""
@@ -49,11 +50,17 @@ class Outputs(TypedDict):
     """The stack's README in Markdown."""
 
 
-def outputs(cluster: Cluster, plan: Plan) -> Outputs:
-    """The outputs of a stack whose gate has opened."""
+def outputs(cluster: Cluster, plan: Plan, base: BaseConfig | None = None) -> Outputs:
+    """The outputs of a stack whose gate has opened.
+
+    Args:
+        cluster: the settings.
+        plan: made from them.
+        base: the RLinf config that they name as their base.
+    """
     return Outputs(
         overlay_ips={member.name: member.ip for member in plan.members if member.state != "lost"},
-        rlinf_config=render_config(cluster),
+        rlinf_config=render_config(cluster, base),
         nodes=nodes(cluster, plan),
         ray_address=plan.ray_address,
         launch=launch(cluster, plan),

@@ -14,6 +14,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString as Quoted
 
+from config.base_config import BaseConfig
 from config.models import Cluster, EnvConfig, PlacementOnGroup, RayHost, Rlinf
 from config.ranks import ranked
 
@@ -21,9 +22,15 @@ from config.ranks import ranked
 _PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z][A-Za-z0-9_-]*", re.IGNORECASE)
 
 
-def render_config(cluster: Cluster) -> str:
-    """The YAML text of the `cluster:` block that RLinf takes as it is."""
-    return _yaml({"cluster": cluster_block(cluster)})
+def render_config(cluster: Cluster, base: BaseConfig | None = None) -> str:
+    """The YAML text of a config that RLinf takes as it is.
+
+    Args:
+        cluster: the settings.
+        base: the config whose `cluster:` is replaced, every other line as it was; without one, the block is all.
+    """
+    block = _yaml({"cluster": cluster_block(cluster)})
+    return block if base is None else base.with_cluster(block, cluster.rlinf.options)
 
 
 def config_name(cluster: Cluster) -> str:

@@ -20,6 +20,23 @@ from config.models import Hidden, Model
 _LONGEST_VALUE = 80
 _SECRETIVE = re.compile(r"secret|token|passw|private|credential|key", re.IGNORECASE)
 
+_RULES = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be an object: keys with values",
+    "greater_than_equal": "must be at least {ge}",
+    "int_type": "must be a whole number, without quotes",
+    "ip_v4_address": "must be an IPv4 address, such as 10.10.0.1",
+    "ip_v4_network": "must be an IPv4 range that begins with its first address, such as 10.10.0.0/24",
+    "less_than_equal": "must be at most {le}",
+    "list_type": "must be a list",
+    "literal_error": "must be one of: {expected}",
+    "model_type": "must be an object: keys with values",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_type": "must be a text; what YAML takes for something else needs quotes",
+    "too_short": "must have at least {min_length} entry",
+}
+"""Kinds of error of pydantic, in the project's words."""
+
 # What pydantic keeps as a field's type: a class, or a form of `typing` of unknown shape.
 Annotation = Any
 
@@ -82,7 +99,7 @@ def path(root: str, location: Iterable[int | str]) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that a mistyped one most likely means."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return near[0] if near else None
 
 
@@ -100,8 +117,10 @@ def _fault(detail: ErrorDetails, model: type[Model], root: str) -> Fault:
         case "string_pattern_mismatch":
             rule = f"must match {detail.get('ctx', {}).get('pattern')}"
             return Fault(key, value, rule, described or "write it in that form")
-        case _:
-            return Fault(key, value, detail["msg"].removeprefix("Value error, "), described or "correct it")
+        case kind:
+            ours = _RULES.get(kind)
+            rule = ours.format(**detail.get("ctx", {})) if ours else detail["msg"].removeprefix("Value error, ")
+            return Fault(key, value, rule, described or "correct it")
 
 
 def _unknown(key: str, value: str | None, name: str, walked: _Walked) -> Fault:
@@ -111,9 +130,21 @@ def _unknown(key: str, value: str | None, name: str, walked: _Walked) -> Fault:
     if value is not None and (value.startswith(("{", "[")) or _SECRETIVE.search(name)):
         value = None  # whatever is meant, it may hold a secret
     names = sorted(walked.model.model_fields) if walked.model is not None else []
-    near = nearest(name, names)
+    near = nearest(name, names) or (nearest_below(name, walked.model) if walked.model is not None else None)
     fix = f"write `{near}`" if near else "remove it"
     return Fault(key, value, "this key is not known here", f"{fix}; the keys here are: {', '.join(names)}")
+
+
+def nearest_below(name: str, model: type[Model]) -> str | None:
+    """The key of a model's own objects that a mistyped or misplaced one most likely means, such as `ssh.user`."""
+    below = {
+        key: f"{field_name}.{key}"
+        for field_name, field in model.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Model)
+        for key in field.annotation.model_fields
+    }
+    near = nearest(name, below)
+    return below[near] if near else None
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pulumi
 from pydantic import ValidationError
 
+from config.base_config import BaseConfig, read_base_config
 from config.faults import Fault, SettingsError, from_validation
 from config.models import Bootstrap, Cluster, RayHost
 from config.rules import faults_of, faults_of_secret
+from config.salvage import in_doubt, salvaged
+from config.shared import extended
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class Settings:
 
     cluster: Cluster
     """The plain settings."""
+    base_config: BaseConfig | None
+    """The RLinf config that the settings name as their base."""
     network_secret: pulumi.Output[str]
     """EasyTier's network secret; Ray's token is derived from it. Always a Pulumi secret."""
     private_keys: dict[str, pulumi.Output[str]]
@@ -37,14 +43,39 @@ def load() -> Settings:
     """
     config = pulumi.Config()
     try:
-        faults = faults_of_secret(config.get("networkSecret"))
-        cluster = parse(config.get_object("cluster"), faults)
+        cluster, base = read(
+            config.get_object("cluster"),
+            Path(pulumi.runtime.get_root_directory() or "."),
+            faults_of_secret(config.get("networkSecret")),
+        )
         secret = config.require_secret("networkSecret")
         key = config.get_secret("sshPrivateKey")
         keys = {host.name: key for host in cluster.hosts} if key is not None else _key_files(cluster)
     except SettingsError as error:
         raise pulumi.RunError(f"{pulumi.get_stack()}: {error}") from None
-    return Settings(cluster=cluster, network_secret=secret, private_keys=keys)
+    return Settings(cluster=cluster, base_config=base, network_secret=secret, private_keys=keys)
+
+
+def read(raw: object, folder: Path, earlier: Iterable[Fault] = ()) -> tuple[Cluster, BaseConfig | None]:
+    """The `cluster` object with the files that it names, validated.
+
+    Args:
+        raw: the object as YAML or JSON gives it; None where the key is absent.
+        folder: with Pulumi.yaml, to which the files are relative.
+        earlier: faults found elsewhere, reported together with these.
+
+    Raises:
+        SettingsError: with every fault.
+    """
+    whole, faults = extended(raw, folder)
+    rlinf = _at(whole, "rlinf")
+    name = _at(rlinf, "base_config")
+    base, of_base = read_base_config(name, folder) if isinstance(name, str) else (None, [])
+    return parse(whole, [*earlier, *faults, *of_base]), base
+
+
+def _at(raw: object, key: str) -> object:
+    return cast("dict[str, object]", raw).get(key) if isinstance(raw, dict) else None
 
 
 def parse(raw: object, earlier: Iterable[Fault] = ()) -> Cluster:
@@ -64,7 +95,10 @@ def parse(raw: object, earlier: Iterable[Fault] = ()) -> Cluster:
     try:
         cluster = Cluster.model_validate(raw)
     except ValidationError as error:
-        raise SettingsError([*faults, *from_validation(error, Cluster, "cluster")]) from None
+        faults += from_validation(error, Cluster, "cluster")
+        rest = salvaged(raw, error)
+        more = faults_of(rest) if rest is not None else []
+        raise SettingsError([*faults, *(fault for fault in more if not in_doubt(fault, faults))]) from None
     faults += faults_of(cluster)
     if faults:
         raise SettingsError(faults)

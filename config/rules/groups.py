@@ -48,7 +48,7 @@ def faults(cluster: Cluster) -> Iterator[Fault]:
 
 def known_labels(cluster: Cluster) -> list[str]:
     """The labels of all hosts, sorted."""
-    return sorted({label for node in cluster.nodes for label in node.groups})
+    return sorted({label for node in cluster.nodes for label in node.groups}.difference(RESERVED))
 
 
 def _labels(cluster: Cluster) -> Iterator[Fault]:
@@ -70,9 +70,8 @@ def _settings_of_groups(cluster: Cluster) -> Iterator[Fault]:
 def no_such_group(key: str, label: str, labels: list[str]) -> Fault:
     """The fault that a label is no host's group."""
     near = nearest(label, labels)
-    fix = (f"write `{near}`; " if near else "write one of: ") + ", ".join(labels)
-    if near:
-        fix = f"write `{near}`; the groups are: {', '.join(labels)}"
+    there = ", ".join(labels)
+    fix = f"write `{near}`; the groups are: {there}" if near else f"write one of: {there}"
     return Fault(key, label, "must be the group of at least one host", fix)
 
 

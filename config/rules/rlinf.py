@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
+from config.base_config import RENDERED
 from config.faults import Fault, nearest, shown
 from config.models import Cluster, PlacementOnGroup
 from config.placement import PlacementError, place
 from config.ranks import EVERY_NODE, Group, groups
 from config.rules.groups import known_labels, no_such_group
-
-_RENDERED = ("num_nodes", "node_groups", "component_placement")
 
 
 def faults(cluster: Cluster) -> Iterator[Fault]:
@@ -64,7 +63,7 @@ def _placements(cluster: Cluster) -> Iterator[Fault]:
 def _options(cluster: Cluster) -> Iterator[Fault]:
     for name, value in cluster.rlinf.options.items():
         key = f"cluster.rlinf.options.{name}"
-        if name in _RENDERED:
+        if name in RENDERED:
             yield Fault(key, None, "this program renders this key itself", "remove it")
         elif name == "profiling":
             yield from _profiling(key, value)
