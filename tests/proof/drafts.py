@@ -187,6 +187,11 @@ def robots_in(host: Settings, label: str) -> list[Settings]:
     return [one for one in host.get("hardware", []) if str(one.get("group", groups_of(host)[0])) == label]
 
 
+def number_of(host: Settings, type_: str) -> int:
+    """How many robots of a type a host has, in whatever group."""
+    return sum(one["type"] == type_ for one in host.get("hardware", []))
+
+
 def make_pools(hosts: Iterable[Settings], ranks: dict[str, int], node_groups: Settings) -> dict[str, Pool]:
     """What each group has to place on, RLinf's own two included."""
     nodes = sorted(((ranks[host["name"]], host) for host in hosts if host["name"] in ranks), key=lambda node: node[0])
@@ -195,7 +200,8 @@ def make_pools(hosts: Iterable[Settings], ranks: dict[str, int], node_groups: Se
         members = [(rank, host) for rank, host in nodes if label in groups_of(host)]
         types = {one["type"] for _, host in members for one in robots_in(host, label)}
         if types:
-            pools[label] = pool(label, types.pop(), {rank: len(robots_in(host, label)) for rank, host in members})
+            # RLinf counts what a node has of a type, whichever group declares it.
+            pools[label] = pool(label, type_ := types.pop(), {rank: number_of(host, type_) for rank, host in members})
         else:
             ignore = node_groups.get(label, {}).get("ignore_hardware", False)
             pools[label] = of_accelerators(label, members, ignore=ignore)

@@ -5,7 +5,6 @@ It takes right settings and wrong ones alike, as they stand in YAML, and uses no
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,9 +15,9 @@ NOWHERE = 99
 """Rank of a host that there is not."""
 
 
-def naive(settings: Settings) -> tuple[str, list[Machine]]:
-    """The block as YAML, and the machines that Ray would find."""
-    hosts = [{"group": "cloud", **host} for host in settings["cloud"]]
+def naive(settings: Settings) -> tuple[dict[str, Any], list[Machine]]:
+    """A config of that block alone, and the machines that Ray would find."""
+    hosts: list[Settings] = [{"group": "cloud", **host} for host in settings["cloud"]]
     hosts += [{"group": "edge", **host} for host in settings["edges"]]
     ranks = ranks_of(hosts)
     rlinf = settings["rlinf"]
@@ -38,16 +37,15 @@ def naive(settings: Settings) -> tuple[str, list[Machine]]:
         for host in hosts
         if host["name"] in ranks
     ]
-    # JSON is YAML, with every text in quotes.
-    return json.dumps({"cluster": block}), machines
+    return {"cluster": block}, machines
 
 
 def ranks_of(hosts: list[Settings]) -> dict[str, int]:
     """Ranks as written; where none is, the first that nobody wrote."""
     counting = [host for host in hosts if counts(host)]
-    taken = {host["rank"] for host in counting if "rank" in host}
-    free = iter(sorted(set(range(2 * len(counting))) - taken))
-    return {host["name"]: host["rank"] if "rank" in host else next(free) for host in counting}
+    written = {host["name"]: host["rank"] for host in counting if host.get("rank") is not None}
+    free = iter(sorted(set(range(2 * len(counting))) - set(written.values())))
+    return {host["name"]: written[host["name"]] if host["name"] in written else next(free) for host in counting}
 
 
 def node_groups(hosts: list[Settings], ranks: dict[str, int], told: Settings) -> Iterator[dict[str, Any]]:
@@ -63,7 +61,9 @@ def node_groups(hosts: list[Settings], ranks: dict[str, int], told: Settings) ->
         settings = told.get(label, {})
         if "ignore_hardware" in settings:
             group["ignore_hardware"] = settings["ignore_hardware"]
-        configs = [env_config(config, members, ranks) for config in settings.get("env_configs", [])]
+        out = {host["name"] for host in hosts} - ranks.keys()
+        configs = [env_config(config, members, ranks, out) for config in settings.get("env_configs", [])]
+        configs = [config for config in configs if config["node_ranks"]]
         if configs:
             group["env_configs"] = configs
         driven = [(one["type"], hardware(one, host, ranks)) for host in members for one in robots_in(host, label)]
@@ -77,12 +77,12 @@ def node_groups(hosts: list[Settings], ranks: dict[str, int], told: Settings) ->
         yield {"label": label, "node_ranks": str(NOWHERE)}
 
 
-def env_config(config: Settings, members: list[Settings], ranks: dict[str, int]) -> dict[str, Any]:
-    """One environment, for ranks in place of hosts."""
-    names = config.get("hosts", [host["name"] for host in members])
+def env_config(config: Settings, members: list[Settings], ranks: dict[str, int], out: set[str]) -> dict[str, Any]:
+    """One environment, for ranks in place of hosts; hosts that do not count are left out."""
+    names = [name for name in config.get("hosts", [host["name"] for host in members]) if name not in out]
     found: dict[str, Any] = {"node_ranks": ",".join(str(ranks.get(name, NOWHERE)) for name in names)}
     if "env_vars" in config:
-        found["env_vars"] = [{name: str(value)} for name, value in config["env_vars"].items()]
+        found["env_vars"] = [{name: value} for name, value in config["env_vars"].items()]
     if "python_interpreter_path" in config:
         found["python_interpreter_path"] = config["python_interpreter_path"]
     return found
@@ -100,10 +100,7 @@ def hardware(robot: Settings, host: Settings, ranks: dict[str, int]) -> dict[str
 
 
 def placed(value: object) -> object:
-    """Where a component runs; a number is a text, and of several groups RLinf takes only a text."""
-    if not isinstance(value, dict):
-        return str(value)
-    found = {**value, "placement": str(value["placement"])}
-    if isinstance(value.get("node_group"), list):
-        found["node_group"] = ",".join(map(str, value["node_group"]))
-    return found
+    """Where a component runs; of several groups RLinf takes a text only."""
+    if isinstance(value, dict) and isinstance(value.get("node_group"), list):
+        return {**value, "node_group": ",".join(map(str, value["node_group"]))}
+    return value

@@ -52,6 +52,9 @@ class Refused:
 
 Answer = Accepted | Refused
 
+Config = str | Mapping[str, Any]
+"""The text of a config in YAML, or what is in it."""
+
 
 class Oracle:
     """RLinf in a process of its own, for as many questions as there are."""
@@ -70,7 +73,7 @@ class Oracle:
             encoding="utf-8",
         )
 
-    def ask(self, config: str, machines: Iterable[Machine]) -> Answer:
+    def ask(self, config: Config, machines: Iterable[Machine]) -> Answer:
         """What RLinf makes of a config on these machines.
 
         Raises:
@@ -79,7 +82,7 @@ class Oracle:
         self.begin(config, machines)
         return self.end()
 
-    def begin(self, config: str, machines: Iterable[Machine]) -> None:
+    def begin(self, config: Config, machines: Iterable[Machine]) -> None:
         """Asks, and does not wait for the answer; each question is ended before the next one begins."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
@@ -121,7 +124,7 @@ def ask_real_cluster(python: Path, configs: Sequence[str], machines: Sequence[Ma
     return [answer(line) for line in done.stdout.splitlines()]
 
 
-def question(config: str, machines: Iterable[Machine]) -> str:
+def question(config: Config, machines: Iterable[Machine]) -> str:
     """A question as the programs take it, with its line end."""
     nodes = [
         {"ip": each.ip, "rank": each.rank, "accelerators": each.accelerators, "env": dict(each.env)}

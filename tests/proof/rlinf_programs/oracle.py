@@ -3,7 +3,8 @@ r"""What RLinf itself makes of a config: accepted or refused, and where each com
     oracle.py < QUESTIONS > ANSWERS
 
 Runs in the environment that RLinf is installed in, as one process for any number of questions. A question is one
-line of JSON: the text of a config as Hydra would load it, and the machines that Ray would find, the driver's first:
+line of JSON: a config, as the text that Hydra would load or as what is in it, and the machines that Ray would find, the
+driver's first:
 
     {"config": "cluster:\n  num_nodes: 2\n  …",
      "nodes": [{"ip": "10.10.0.10", "rank": 0, "accelerators": 4, "env": {"NAME": "value"}}, …]}
@@ -26,12 +27,14 @@ placement strategies are the installed code, unchanged. What stands in for somet
   node's environment, instead of in an actor on it. Nothing is connected to, waited for or launched; more nodes in the
   config than in the question, for which RLinf waits for ever, are refused.
 - `Accelerators`, for the drivers: as many accelerators as the question says.
+- libyaml's emitter, for PyYAML's own, where RLinf compares the configs of robots by their YAML.
 - the bench, for what only a robot's computer has: a Franka answers a ping, the cameras that the config names are
   plugged in, or else one (serial numbers are texts, as the cameras' SDKs report them), every interpreter path exists.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -41,12 +44,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from io import StringIO
 from typing import Any, TextIO, cast
 
 import ray
 import rlinf.scheduler.cluster.cluster as cluster_module
 import rlinf.scheduler.cluster.node as node_module
+import rlinf.scheduler.hardware.hardware as hardware_module
+import yaml
 from omegaconf import DictConfig, OmegaConf
 from rlinf.scheduler import Cluster
 from rlinf.scheduler.cluster.config import ClusterConfig
@@ -211,6 +217,7 @@ def prepare() -> LocalRay:
     sys.modules["icmplib"] = cast(types.ModuleType, types.SimpleNamespace(ping=lambda *_, **__: reachable))
     FrankaRobot.enumerate_cameras = lambda *_, **__: Bench.cameras  # type: ignore[method-assign]
     FrankaRobot._validate_camera_sdk = lambda *_, **__: None  # type: ignore[method-assign]
+    hardware_module.yaml = cast(types.ModuleType, types.SimpleNamespace(dump=partial(yaml.dump, Dumper=yaml.CDumper)))
     node_module.os = cast(types.ModuleType, OsWithEveryFile())  # type: ignore[attr-defined]
     return known
 
@@ -232,7 +239,10 @@ def ask(known: LocalRay, question: Mapping[str, Any]) -> dict[str, Any]:
     known.use(machines)
     stage = "yaml"
     try:
-        config = cast(DictConfig, OmegaConf.load(StringIO(question["config"])))
+        given = question["config"]
+        config = cast(
+            DictConfig, OmegaConf.load(StringIO(given)) if isinstance(given, str) else OmegaConf.create(given)
+        )
         stage = "cluster"
         # The environment of the driver is that of its node's `ray start`, as RLinf wants it to be.
         with on(machines[0], None):
@@ -295,6 +305,7 @@ def main() -> None:
     answers: TextIO = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a library prints is no answer
     known = prepare()
+    gc.freeze()  # what torch and Ray have loaded stays
     for line in sys.stdin:
         print(json.dumps(ask(known, json.loads(line)), default=plain), file=answers, flush=True)
 
