@@ -239,8 +239,9 @@ def robot_of_another_type(some: Choices, settings: Settings) -> None:
     type_ = some.of(("Turtle2", "Franka", "GimArm", "DOSW1", "DualFranka", "franka", "UR5", "", None))
     host = a_host(some, settings)
     robot: Settings = {"type": type_}
-    if isinstance(host.get("group"), list):
-        robot["group"] = some.of(host["group"])
+    groups = host.get("group")
+    if isinstance(groups, list) and groups:
+        robot["group"] = some.of(groups)
     host.setdefault("hardware", []).append(robot)
 
 

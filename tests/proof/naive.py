@@ -100,7 +100,10 @@ def hardware(robot: Settings, host: Settings, ranks: dict[str, int]) -> dict[str
 
 
 def placed(value: object) -> object:
-    """Where a component runs; of several groups RLinf takes a text only."""
-    if isinstance(value, dict) and isinstance(value.get("node_group"), list):
-        return {**value, "node_group": ",".join(map(str, value["node_group"]))}
-    return value
+    """Where a component runs; labels in the one form that RLinf takes: a text, without spaces at its ends."""
+    if not isinstance(value, dict) or "node_group" not in value:
+        return value
+    labels = value["node_group"]
+    if isinstance(labels, list):
+        labels = ",".join(map(str, labels))
+    return {**value, "node_group": labels.strip() if isinstance(labels, str) else labels}

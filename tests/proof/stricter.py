@@ -25,11 +25,11 @@ STRICTER: tuple[tuple[str, str, str], ...] = (
     (r"placement\..*", r"must match \^ \*\[A-Za-z_\]", "a component's name is a key of RLinf's config"),
     (r"placement\[.*", r"must be a text|valid string", "a component's name is a text"),
     (r"placement\..*", r"must be a text|valid string", "true and null are no ranks, and RLinf reads them as texts"),
-    (r".*group", r"must match \^\[A-Za-z0-9\]", "a label with a comma or a space at its ends can't be named"),
+    (r".*group(\[\d+\])?", r"must match \^\[A-Za-z0-9\]", "a label with a comma or a space at its ends can't be named"),
     (r".*group", r"a host is in a group once", "once is enough"),
     (r".*group", r"must be a group of the host", "a robot stands under a host, and that in a group"),
     (r".*group", r"the host is in several groups", "a robot stands under a host, and RLinf finds it in one group"),
-    (r".*group", r"at least 1 item", "a host is in a group"),
+    (r".*group", r"at least 1 entry", "a host is in a group"),
     (r".*\.rank", r"", "ranks are this program's own to give out"),
     (r"cluster\.cloud", r"at least one cloud node takes part", "the head is a cloud node"),
     (
@@ -72,7 +72,8 @@ STRICTER: tuple[tuple[str, str, str], ...] = (
         r"must match|valid string|must be a text",
         "a variable's name is one to every shell, and its value one line",
     ),
-    (r".*env_configs\[\d+\]\.hosts", r"at least 1 item", "no hosts, no environment"),
+    (r".*env_configs\[\d+\]\.hosts", r"at least 1 entry", "no hosts, no environment"),
+    (r".*env_configs\[\d+\]\.hosts", r"a host has one environment", "even in one entry, a host stands once"),
     (
         r".*python_interpreter_path",
         r"must match|valid string|must be a text",
