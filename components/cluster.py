@@ -12,6 +12,7 @@ from components.host import encoded
 from components.member import RayMember, head_of
 from components.plan import Plan
 from components.rlinf import config_name, render_config
+from config.models import CloudNode
 
 
 def open_gate(nodes: Sequence[RayMember], ray: Mapping[str, remote.Command]) -> remote.Command:
@@ -26,8 +27,8 @@ def open_gate(nodes: Sequence[RayMember], ray: Mapping[str, remote.Command]) -> 
     """
     head = head_of(nodes)
     for node in nodes:
-        if node.member.state == "lost":
-            _gate(node, head, ray)  # which it may have been the head of
+        if node.member.state == "lost" and isinstance(node.args.host, CloudNode):
+            _gate(node, head, ray)  # It may have been the head.
     return _gate(head, head, ray)
 
 

@@ -171,7 +171,7 @@ def _walk(model: type[Model], location: Sequence[int | str]) -> _Walked:
         elif _is_tag(part):
             annotation = next(_tagged(annotation, part), None)
         elif part != "[key]":
-            around = next(_models(annotation), None)
+            around = next(_models(annotation, through=False), None)
             if around is None:  # a key of a mapping
                 annotation = next(_items(annotation, dict), None)
                 continue
@@ -203,12 +203,13 @@ def _is_tag(part: str) -> bool:
     return part.startswith("\0")
 
 
-def _models(annotation: Annotation) -> Iterator[type[Model]]:
-    """The models that an annotation holds, itself or in a list, a mapping or a union."""
+def _models(annotation: Annotation, *, through: bool = True) -> Iterator[type[Model]]:
+    """The models that an annotation holds, itself or in a union and, with `through`, in a list or a mapping."""
     if isinstance(annotation, type) and issubclass(annotation, Model):
         yield annotation
-    for part in get_args(annotation):
-        yield from _models(part)
+    if through or get_origin(annotation) not in {list, dict}:
+        for part in get_args(annotation):
+            yield from _models(part, through=through)
 
 
 def _items(annotation: Annotation, container: type) -> Iterator[Annotation]:

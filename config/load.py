@@ -45,7 +45,7 @@ def load() -> Settings:
     try:
         cluster, base = read(
             config.get_object("cluster"),
-            Path(pulumi.runtime.get_root_directory() or "."),
+            Path(pulumi.runtime.get_root_directory()),
             faults_of_secret(config.get("networkSecret")),
         )
         secret = config.require_secret("networkSecret")

@@ -108,6 +108,9 @@ def _node(raw: Any, seen: dict[int, Node]) -> Node:  # noqa: ANN401  # ruamel.ya
     if below and not raw.flow_style:
         # The mark of a block's end is at what follows it, comments passed over.
         last = max(below)
+    elif start.index == end.index:
+        # Nothing is written there, and the marks are at what follows.
+        last = -1
     else:
         # That of a text over several lines can be at the start of the line after it.
         last = end.line - (1 if end.column == 0 and end.line > start.line else 0)

@@ -60,3 +60,18 @@ def guide_with_edges(count: int) -> dict[str, Any]:
         for number in range(1, count + 1)
     ]
     return settings
+
+
+def direct() -> dict[str, Any]:
+    """The guide's hosts in direct mode, where each reaches the other at its own address."""
+    settings = guide()
+    del settings["overlay"], settings["bootstrap"]
+    settings["device"] = "eth0"
+    (cloud,), (edge,) = settings["cloud"], settings["edges"]
+    for host in (cloud, edge):
+        del host["overlay_ip"]
+    del cloud["public_address"], edge["ssh"]["jump"]
+    cloud["ssh"]["address"] = "192.0.2.10"
+    edge["ssh"]["address"] = "192.0.2.20"
+    edge["device"] = "enp1s0"
+    return settings

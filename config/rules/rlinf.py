@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from config.base_config import RENDERED
-from config.faults import Fault, nearest, shown
+from config.faults import Fault, from_validation, shown
 from config.models import Cluster, PlacementOnGroup
+from config.models.profiling import PROFILERS
 from config.placement import PlacementError, place
 from config.ranks import EVERY_NODE, Group, groups
 from config.rules.groups import known_labels, no_such_group
@@ -69,27 +70,17 @@ def _options(cluster: Cluster) -> Iterator[Fault]:
             yield from _profiling(key, value)
 
 
-_PROFILERS = {
-    "nsight": ("options", "flags"),
-    "rocprof_sys": ("args", "env"),
-}
-_PROFILING = ("backend", "enabled", "worker_groups", "steps", "output_dir")
-
-
 def _profiling(key: str, value: JsonValue) -> Iterator[Fault]:
-    """The only further key of which RLinf 0.3.0 checks what is in it (`ProfileConfig`)."""
     if not isinstance(value, dict):
-        yield Fault(key, shown(value), "must be an object", "write `backend: nsight` under it")
+        yield Fault(key, shown(value), "must be an object: keys with values", "write `backend: nsight` under it")
         return
     backend = value.get("backend")
-    if backend not in _PROFILERS:
-        rule = f"must be one of: {', '.join(_PROFILERS)}"
+    profiler = PROFILERS.get(backend) if isinstance(backend, str) else None
+    if profiler is None:
+        rule = f"must be one of: {', '.join(PROFILERS)}"
         yield Fault(f"{key}.backend", None if backend is None else shown(backend), rule, "add or correct it")
         return
-    known = (*_PROFILING, *_PROFILERS[str(backend)])
-    for name in value:
-        if name not in known:
-            near = nearest(name, known)
-            fix = f"write `{near}`" if near else "remove it"
-            rule = f"RLinf's profiler {backend} does not know this key"
-            yield Fault(f"{key}.{name}", None, rule, f"{fix}; the keys here are: {', '.join(known)}")
+    try:
+        profiler.model_validate(value)
+    except ValidationError as error:
+        yield from from_validation(error, profiler, key)

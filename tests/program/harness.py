@@ -29,6 +29,8 @@ class Recorder(mocks.Mocks):
     """What the program has registered, in that order."""
 
     resources: dict[str, mocks.MockResourceArgs] = field(default_factory=dict[str, mocks.MockResourceArgs])
+    requests: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Name to the options of every registered resource, with the names of those it depends on."""
     exports: dict[str, Any] = field(default_factory=dict[str, Any])
     """The stack's outputs."""
 
@@ -48,21 +50,46 @@ class Recorder(mocks.Mocks):
         return {name: args.inputs for name, args in self.resources.items() if args.typ == "command:remote:Command"}
 
 
-def run_program(cluster: dict[str, Any], *, secret: str | None = SECRET, **config: str) -> Recorder:
+class Monitor(mocks.MockMonitor):
+    """Records the options of resources, which the mocks are not shown."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder)
+        self.recorder = recorder
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802  # the name of the call
+        self.recorder.requests[request.name] = {
+            "retainOnDelete": request.retainOnDelete,
+            "ignoreChanges": list(request.ignoreChanges),
+            "dependencies": [urn.rpartition("::")[2] for urn in request.dependencies],
+        }
+        return super().RegisterResource(request)
+
+
+def run_program(
+    cluster: dict[str, Any], *, secret: str | None = SECRET, folder: Path = PROGRAM.parent, **config: str
+) -> Recorder:
     """Runs `__main__.py` with these settings; returns what it asked for.
+
+    Args:
+        cluster: the settings.
+        secret: the network secret.
+        folder: that of Pulumi.yaml.
+        config: further configuration.
 
     Raises:
         pulumi.RunError: as the program does.
     """
     # A context of its own: Pulumi keeps the stack that is being run in context variables.
-    return contextvars.Context().run(_run, cluster, secret, config)
+    return contextvars.Context().run(_run, cluster, secret, folder, config)
 
 
-def _run(cluster: dict[str, Any], secret: str | None, config: dict[str, str]) -> Recorder:
+def _run(cluster: dict[str, Any], secret: str | None, folder: Path, config: dict[str, str]) -> Recorder:
     recorder = Recorder()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    mocks.set_mocks(recorder, project="rlinf-cloud-edge", stack="test", preview=False)
+    mocks.set_mocks(recorder, project="rlinf-cloud-edge", stack="test", preview=False, monitor=Monitor(recorder))
+    SETTINGS.root_directory = str(folder)  # pyright: ignore[reportAttributeAccessIssue]  # a proxy that pyright misreads
     settings = {"rlinf-cloud-edge:cluster": json.dumps(cluster)}
     if secret is not None:
         settings["rlinf-cloud-edge:networkSecret"] = secret

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from config.faults import Fault, SettingsError
+from config.faults import SettingsError
 from config.load import parse
 from config.rules import faults_of_secret
 from tests.example_settings import HOST_KEY, guide
-
-
-def faults(raw: dict[str, Any]) -> list[Fault]:
-    with pytest.raises(SettingsError) as caught:
-        parse(raw)
-    return list(caught.value.faults)
-
-
-def only_fault(raw: dict[str, Any]) -> Fault:
-    found = faults(raw)
-    assert len(found) == 1, found
-    return found[0]
+from tests.settings_faults import faults, only_fault
 
 
 def test_the_guides_example_is_accepted() -> None:
@@ -200,3 +187,98 @@ def test_a_bad_network_secret_is_refused_without_repeating_it(secret: str | None
     assert "pulumi config set --secret networkSecret" in fault.fix
     if secret is not None:
         assert secret not in str(fault)
+
+
+def test_values_of_variables_are_not_repeated_even_where_their_holder_is_wrong() -> None:
+    raw = guide()
+    raw["edges"] = {"edge-1": {"env": {"TOKEN": "canary"}}}
+    raw["cloud"][0]["enviroment"] = {"TOKEN": "canary"}
+    raw["overlay"]["network_secret"] = "canary"
+    raw["ray"] = {"env": "canary"}
+    raw["rlinf"]["node_groups"] = {"cloud": {"env_configs": [{"env_vars": {"TOKEN": "canary\n"}}]}}
+    text = "\n".join(map(str, faults(raw)))
+    assert "cluster.edges: {…}" in text
+    assert "cluster.rlinf.node_groups.cloud.env_configs[0].env_vars.TOKEN" in text
+    assert "canary" not in text
+
+
+def test_a_component_may_be_called_env_and_its_placement_is_shown() -> None:
+    raw = guide()
+    raw["rlinf"]["component_placement"]["env"]["placement"] = "0-9"
+    assert only_fault(raw).value == "0-9"
+
+
+def test_a_key_that_belongs_into_an_object_beside_it_is_named_with_its_place() -> None:
+    raw = guide()
+    raw["edges"][0]["hostkey"] = HOST_KEY
+    fault = only_fault(raw)
+    assert fault.fix.startswith("write `ssh.host_key`; the keys here are: address, ")
+    assert fault.value is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [
+        ("gpus", "4", "must be a whole number, without quotes"),
+        ("gpus", True, "must be a whole number, without quotes"),
+        ("gpus", -1, "must be at least 0"),
+        ("gpus", 1025, "must be at most 1024"),
+        ("enabled", "no", "must be true or false"),
+        ("hardware", {"type": "Franka"}, "must be a list"),
+        ("ssh", "192.168.1.20", "must be an object: keys with values"),
+        ("overlay_ip", "10.10.0.300", "must be an IPv4 address, such as 10.10.0.1"),
+        ("name", 7, "must be a text; what YAML takes for something else needs quotes"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_in_our_words(key: str, value: object, rule: str) -> None:
+    raw = guide()
+    raw["edges"][0][key] = value
+    fault = only_fault(raw)
+    assert (fault.key, fault.rule) == (f"cluster.edges[0].{key}", rule)
+
+
+class TestAllFaultsAtOnce:
+    """A fault in one field hides none of the faults between fields, and makes up none."""
+
+    def test_faults_in_fields_and_between_them_are_reported_together(self) -> None:
+        raw = guide()
+        raw["overlay"] = {"mtu": 3, "divice": "et1"}
+        del raw["cloud"][0]["name"]
+        raw["edges"][0] |= {"overlay_ip": "10.10.0.10", "lost": "yes"}
+        raw["edges"][0]["ssh"]["jump"] = "bastion"
+        raw["edges"].append({"name": "edge-2", "overlay_ip": "10.10.0.12", "ssh": {}})
+        raw["edges"].append("edge-3")
+        raw["rlinf"]["node_groups"] = {"egde": {}}
+        assert [fault.key for fault in faults(raw)] == [
+            "cluster.overlay.mtu",
+            "cluster.overlay.divice",
+            "cluster.cloud[0].name",
+            "cluster.edges[0].lost",
+            "cluster.edges[1].ssh.address",
+            "cluster.edges[2]",
+            "cluster.edges[0].overlay_ip",
+            "cluster.edges[0].ssh.jump",
+            "cluster.rlinf.node_groups.egde",
+        ]
+
+    @pytest.mark.parametrize(
+        "wrong", [{"gpus": "four"}, {"group": ["a", 7.5, "b,c"]}, {"hardware": [{"type": "Frank"}]}]
+    )
+    def test_no_placement_is_refused_while_its_resources_are_in_doubt(self, wrong: dict[str, object]) -> None:
+        raw = guide()
+        raw["cloud"][0] |= wrong
+        if "gpus" not in wrong:
+            del raw["cloud"][0]["gpus"]
+        assert [fault.key.rpartition("component_placement")[1] for fault in faults(raw)] == [""] * len(faults(raw))
+
+    def test_a_wrong_overlay_is_not_taken_for_none(self) -> None:
+        raw = guide()
+        raw["overlay"] = True
+        assert only_fault(raw).key == "cluster.overlay"
+
+    def test_settings_with_little_left_still_name_what_is_missing(self) -> None:
+        assert [fault.key for fault in faults({"cloud": [], "edges": 3})] == [
+            "cluster.cloud",
+            "cluster.edges",
+            "cluster.rlinf",
+        ]
