@@ -56,6 +56,8 @@ def draft(some: Choices) -> Draft:
         "edges": hosts[clouds:],
         "rlinf": rlinf,
     }
+    if some.one_in(8):
+        settings["ray"] = {"env": {some.of(VARIABLES): some.of(VALUES)}}
     return Draft(settings, places, ranks)
 
 

@@ -27,12 +27,13 @@ def naive(settings: Settings) -> tuple[dict[str, Any], list[Machine]]:
         "node_groups": list(node_groups(hosts, ranks, rlinf.get("node_groups", {}))),
         "component_placement": {name: placed(value) for name, value in rlinf["component_placement"].items()},
     }
+    everywhere = settings.get("ray", {}).get("env", {})
     machines = [
         Machine(
             ip=host["overlay_ip"],
             rank=ranks[host["name"]],
             accelerators=host.get("gpus", 0),
-            env={name: str(value) for name, value in host.get("env", {}).items()},
+            env={name: str(value) for name, value in {**everywhere, **host.get("env", {})}.items()},
         )
         for host in hosts
         if host["name"] in ranks
