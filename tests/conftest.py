@@ -12,3 +12,4 @@ importlib.import_module("pulumi")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write the golden files of tests/unit anew")
+    parser.addoption("--generated", type=int, default=1000, help="how many settings tests/proof generates (1000)")
