@@ -54,6 +54,9 @@ class MemberHost(pulumi.ComponentResource):
         self.prepared: remote.Command = self.host.prepare(
             {"REPAIR": args.settings.cluster.repair or "", **prepare}, pulumi.ResourceOptions(parent=self)
         )
+        if pulumi.runtime.is_dry_run():
+            # `pulumi up` has it from the host itself.
+            self.prepared.stdout.apply(self._warn_of_reboots)
         self.register_outputs({"overlay_ip": args.member.ip})
 
     @property
@@ -63,8 +66,16 @@ class MemberHost(pulumi.ComponentResource):
 
     @property
     def facts(self) -> pulumi.Output[str]:
-        """The line of facts that the checks end with: `ready architecture=... ray=... python=... venv=...`."""
+        """The line of facts that the checks end with: `ready architecture=... services=... ray=... python=...`."""
         return self.prepared.stdout.apply(str.strip)
+
+    def _warn_of_reboots(self, facts: str) -> None:
+        if "services=supervised" in facts.split():
+            pulumi.log.warn(
+                f"{self.member.name}: there is no systemd, so its EasyTier and Ray will not survive a reboot of the "
+                "machine or a restart of the container; afterwards, bring them back with a new value of cluster.repair",
+                self,
+            )
 
 
 class RayMember(MemberHost):

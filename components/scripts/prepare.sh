@@ -112,10 +112,10 @@ check_address() {
 # A port is taken when a process listens on it that is not one of our own services.
 check_ports() {
   local port
-  if [[ -n $EASYTIER_VERSION ]] && ! is_active rlinf-easytier.service; then
+  if [[ -n $EASYTIER_VERSION ]] && ! is_present rlinf-easytier.service; then
     for port in "$OVERLAY_PORT" "$RPC_PORT"; do report_taken "$port" EasyTier; done
   fi
-  if [[ -n $RAY_PORTS ]] && ! is_active rlinf-ray.service; then
+  if [[ -n $RAY_PORTS ]] && ! is_present rlinf-ray.service; then
     for port in $RAY_PORTS; do report_taken "$port" Ray; done
   fi
 }

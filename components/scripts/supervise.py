@@ -1,10 +1,11 @@
-"""supervise.py start|stop|active|alive|show SERVICE: keeps a service running where there is no systemd to do it.
+"""supervise.py ACTION SERVICE: keeps a service running where there is no systemd to do it.
 
 Runs as root, with the system's Python, 3.8 or later. `start` returns once the service is started, and leaves a
 supervisor behind that has nothing to do with the login it came from: it starts the service again whenever it ends,
 keeps what it prints in a log of limited size, and at its end leaves no process of the service, whatever sessions and
-process groups these have put themselves into. `active` and `alive` tell by their exit code whether the service runs,
-and whether it is being looked after; `show` prints its process id and what tells this start of it from others.
+process groups these have put themselves into. `active`, `alive` and `present` tell by their exit code whether the
+service runs, whether it is being looked after, and whether there is any process of it; `show` prints its process id
+and what tells this start of it from others.
 
 Whether a supervisor lives is told by the lock it holds on its record, so that no pid is trusted that another process
 may have by now. What a killed supervisor has left running is found by the INVOCATION_ID in its environment.
@@ -39,6 +40,8 @@ LOGS = Path("/var/lib/rlinf-cloud-edge/log")
 LOG_BYTES = 1 << 20
 """A log that is larger becomes the old one, of which there is one."""
 RECORD_BYTES = 256
+NOT_SO = 3
+"""Exit code of a question whose answer is no."""
 _KILL_SECONDS = 30
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -303,13 +306,19 @@ def descendants(ancestor: int) -> set[int]:
 def end_invocation(invocation: str) -> None:
     """Kills what is left of one start of a service."""
     deadline = time.monotonic() + _KILL_SECONDS
-    while invocation and time.monotonic() < deadline:
-        left = [pid for pid in _pids() if f"INVOCATION_ID={invocation}".encode() in environment_of(pid)]
+    while time.monotonic() < deadline:
+        left = members(invocation)
         if not left:
             return
         for pid in left:
             kill(pid, signal.SIGKILL)
         time.sleep(0.05)
+
+
+def members(invocation: str) -> list[int]:
+    """The processes of one start of a service, whosever children they are by now."""
+    mark = f"INVOCATION_ID={invocation}".encode()
+    return [pid for pid in _pids() if mark in environment_of(pid)] if invocation else []
 
 
 def environment_of(pid: int) -> list[bytes]:
@@ -413,22 +422,30 @@ def show(service: str) -> int:
     return 0
 
 
+def active(service: str) -> int:
+    """0 if the service runs."""
+    record = Record(service)
+    return 0 if record.claimed and record.read()[1] else NOT_SO
+
+
+def alive(service: str) -> int:
+    """0 if the service is looked after, though it may be about to be started again."""
+    return 0 if Record(service).claimed else NOT_SO
+
+
+def present(service: str) -> int:
+    """0 if there is any process of the service, looked after or not."""
+    record = Record(service)
+    return 0 if record.claimed or members(record.read()[2]) else NOT_SO
+
+
 def main() -> int:
     """Runs one command; its exit code."""
-    action, service = sys.argv[1:]
-    if action == "start":
-        return start(service)
-    if action == "stop":
-        return stop(service)
-    if action == "show":
-        return show(service)
-    record = Record(service)
-    if action == "alive":
-        return 0 if record.claimed else 3
-    if action == "active":
-        return 0 if record.claimed and record.read()[1] else 3
-    print(f"supervise.py takes start, stop, active, alive or show, not {action}", file=sys.stderr)
-    return 2
+    actions = {action.__name__: action for action in (start, stop, active, alive, present, show)}
+    if len(sys.argv) != 3 or sys.argv[1] not in actions:
+        print(f"usage: supervise.py {'|'.join(actions)} SERVICE", file=sys.stderr)
+        return 2
+    return actions[sys.argv[1]](sys.argv[2])
 
 
 if __name__ == "__main__":

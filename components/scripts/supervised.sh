@@ -19,6 +19,8 @@ is_active() { supervise active "$1" 2>/dev/null; }
 
 has_failed() { ! supervise alive "$1"; }
 
+is_present() { supervise present "$1" 2>/dev/null; }
+
 restart() { supervise stop "$1" && supervise start "$1"; }
 
 stop() { supervise stop "$1"; }

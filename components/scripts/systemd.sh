@@ -16,6 +16,9 @@ enable() { systemctl enable --quiet "$1"; }
 # is_active SERVICE: it runs.
 is_active() { systemctl is-active --quiet "$1" 2>/dev/null; }
 
+# is_present SERVICE: processes of it may be there, whether it runs or not.
+is_present() { is_active "$1"; }
+
 # has_failed SERVICE: it does not run and will not by itself.
 has_failed() { systemctl is-failed --quiet "$1"; }
 

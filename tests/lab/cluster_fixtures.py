@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import secrets
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from lab import session
 from lab.stack import Stack, copy_program
+from lab.topology import Kind
 
 
 @contextmanager
-def lab_with_stack(folder: Path, suffix: str, *, edges: int) -> Generator[Stack, None, None]:
+def lab_with_stack(
+    folder: Path, suffix: str, *, edges: int, kinds: Mapping[str, Kind] | None = None
+) -> Generator[Stack, None, None]:
     """A lab with a stack that has settings and nothing else yet.
 
     Args:
         folder: an empty one, for the project.
         suffix: tells labs of one test run apart.
         edges: number of edges.
+        kinds: name of an edge → how it runs, where that is not by systemd.
     """
-    with session.running(session.name_for_tests(suffix), edges=edges) as lab:
+    with session.running(session.name_for_tests(suffix), edges=edges, kinds=kinds) as lab:
         stack = Stack(copy_program(folder), lab)
         stack.create(secret=f"canary-{secrets.token_hex(16)}")
         yield stack
@@ -36,8 +40,48 @@ def ok(done: subprocess.CompletedProcess[str]) -> str:
 def service_pids(stack: Stack, host: str) -> dict[str, str]:
     """Main process id of each of our services on a host; 0 where one does not run."""
     names = ("rlinf-easytier.service", "rlinf-ray.service")
-    told = ok(stack.lab.exec(host, "systemctl", "show", "--property=MainPID", "--value", *names)).split()
-    return dict(zip(names, told, strict=True))
+    if stack.lab.lab.host(host).kind == "systemd":
+        told = ok(stack.lab.exec(host, "systemctl", "show", "--property=MainPID", "--value", *names)).split()
+        return dict(zip(names, told, strict=True))
+    return {name: _supervised_pid(stack, host, name) for name in names}
+
+
+def _supervised_pid(stack: Stack, host: str, service: str) -> str:
+    told = ok(stack.lab.exec(host, "python3", "-B", "/opt/rlinf-cloud-edge/libexec/supervise.py", "show", service))
+    return told.splitlines()[0].partition("=")[2]
+
+
+# Files that a booted Debian writes by itself, and that no removal is to touch.
+_CHANGING = (
+    "/var/log/",
+    "/var/lib/systemd/",
+    "/var/lib/private",
+    "/var/cache/private",
+    "/run/systemd",
+    "/tmp/systemd-",
+)
+
+
+def files_on(stack: Stack, host: str) -> set[str]:
+    """Every file and folder of a host's own, but for what it writes by itself."""
+    listed = ok(
+        stack.lab.exec(
+            host, "find", "/", "/run", "/tmp", "/dev/shm", "-xdev", "-path", "/proc", "-prune", "-o", "-print"
+        )
+    )
+    return {line for line in listed.splitlines() if not line.startswith(_CHANGING)}
+
+
+def accounts_on(stack: Stack, host: str) -> str:
+    """The accounts and groups of a host."""
+    return ok(stack.lab.exec(host, "cat", "/etc/passwd", "/etc/group"))
+
+
+def failed(stack: Stack, *argv: str) -> str:
+    """What a `pulumi` command prints that must fail."""
+    done = stack.run(*argv)
+    assert done.returncode != 0, f"pulumi {argv[0]} passed:\n{done.stdout}"
+    return done.stdout + done.stderr
 
 
 def ray_python(stack: Stack, host: str, code: str) -> str:

@@ -15,24 +15,11 @@ from ruamel.yaml import YAML
 
 from components.token import ray_token
 from lab.stack import Stack
-from tests.lab.cluster_fixtures import lab_with_stack, ok, ray_python, service_pids
+from tests.lab.cluster_fixtures import accounts_on, files_on, lab_with_stack, ok, ray_python, service_pids
 
 HOSTS = ("bootstrap", "cloud-1", "edge-1", "edge-2")
 NODES = HOSTS[1:]
 OVERLAY = {"bootstrap": "10.10.0.1", "cloud-1": "10.10.0.10", "edge-1": "10.10.0.11", "edge-2": "10.10.0.12"}
-
-# Files that a booted Debian writes by itself, and that no removal is to touch.
-CHANGING = ("/var/log/", "/var/lib/systemd/", "/var/lib/private", "/var/cache/private", "/run/systemd", "/tmp/systemd-")
-
-
-def files_on(stack: Stack, host: str) -> set[str]:
-    """Every file and folder of a host's own, but for what it writes by itself."""
-    listed = ok(
-        stack.lab.exec(
-            host, "find", "/", "/run", "/tmp", "/dev/shm", "-xdev", "-path", "/proc", "-prune", "-o", "-print"
-        )
-    )
-    return {line for line in listed.splitlines() if not line.startswith(CHANGING)}
 
 
 def logins(stack: Stack, host: str) -> int:
@@ -45,10 +32,6 @@ def logins(stack: Stack, host: str) -> int:
         "--identifier=sshd",
     )
     return len(told.stdout.splitlines())
-
-
-def accounts_on(stack: Stack, host: str) -> str:
-    return ok(stack.lab.exec(host, "cat", "/etc/passwd", "/etc/group"))
 
 
 @pytest.fixture(scope="module")

@@ -11,20 +11,13 @@ import pytest
 
 from lab import faults
 from lab.stack import Stack
-from tests.lab.cluster_fixtures import lab_with_stack, ok, service_pids
+from tests.lab.cluster_fixtures import failed, lab_with_stack, ok, service_pids
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, None]:
     with lab_with_stack(tmp_path_factory.mktemp("project"), "-failures", edges=1) as stack:
         yield stack
-
-
-def failed(stack: Stack, *argv: str) -> str:
-    """What a `pulumi` command prints that must fail."""
-    done = stack.run(*argv)
-    assert done.returncode != 0, f"pulumi {argv[0]} passed:\n{done.stdout}"
-    return done.stdout + done.stderr
 
 
 def recorded(stack: Stack) -> set[str]:
