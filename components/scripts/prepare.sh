@@ -68,8 +68,8 @@ check() {
     x86_64 | aarch64) ;;
     *) fault "its processor is $1; EasyTier and Ray are installed for x86_64 and aarch64 only" ;;
   esac
-  for tool in ip awk base64 tar flock sha256sum timeout; do
-    command -v "$tool" >/dev/null || fault "the command $tool is missing; install iproute2, gawk, coreutils, tar and util-linux"
+  for tool in ip:iproute2 awk:gawk tar:tar flock:util-linux runuser:util-linux base64:coreutils timeout:coreutils; do
+    command -v "${tool%:*}" >/dev/null || fault "the command ${tool%:*} is missing; install ${tool#*:}"
   done
   if ! command -v curl >/dev/null && ! command -v wget >/dev/null && ! command -v python3 >/dev/null; then
     fault "nothing to download with; install curl"

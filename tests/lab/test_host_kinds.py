@@ -250,7 +250,7 @@ class TestRefused:
         )
         assert "CAP_NET_ADMIN" not in of_host(told, "edge-4")
         assert "edge-5: debian may not use sudo without a password. Allow it with" in told
-        assert "the command ip is missing" in of_host(told, "edge-6")
+        assert "the command ip is missing; install iproute2" in of_host(told, "edge-6")
 
         for host in ("edge-3", "edge-4", "edge-5", "edge-6"):
             assert stack.lab.exec(host, "ls", "/opt").stdout.split() == ["rlinf"]
