@@ -15,7 +15,7 @@ from lab.topology import Kind
 
 @contextmanager
 def lab_with_stack(
-    folder: Path, suffix: str, *, edges: int, kinds: Mapping[str, Kind] | None = None
+    folder: Path, suffix: str, *, edges: int, clouds: int = 1, kinds: Mapping[str, Kind] | None = None
 ) -> Generator[Stack, None, None]:
     """A lab with a stack that has settings and nothing else yet.
 
@@ -23,9 +23,10 @@ def lab_with_stack(
         folder: an empty one, for the project.
         suffix: tells labs of one test run apart.
         edges: number of edges.
+        clouds: number of cloud nodes.
         kinds: name of an edge → how it runs, where that is not by systemd.
     """
-    with session.running(session.name_for_tests(suffix), edges=edges, kinds=kinds) as lab:
+    with session.running(session.name_for_tests(suffix), edges=edges, clouds=clouds, kinds=kinds) as lab:
         stack = Stack(copy_program(folder), lab)
         stack.create(secret=f"canary-{secrets.token_hex(16)}")
         yield stack
