@@ -45,7 +45,7 @@ def load() -> Settings:
     try:
         cluster, base = read(
             config.get_object("cluster"),
-            Path(pulumi.runtime.get_root_directory()),
+            Path.cwd(),  # Pulumi runs a program in the folder of its Pulumi.yaml
             faults_of_secret(config.get("networkSecret")),
         )
         secret = config.require_secret("networkSecret")

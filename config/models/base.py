@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    Strict,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 
 class Model(BaseModel):
@@ -35,6 +45,11 @@ def _not_for_omegaconf(text: str) -> str:
     return text
 
 
+def text_or_number(pattern: str, longest: int = 4096) -> dict[str, JsonValue]:
+    """What an editor is told of a text that may be written as a number."""
+    return {"anyOf": [{"type": "string", "pattern": pattern, "maxLength": longest}, {"type": "number"}]}
+
+
 # `strict`, since YAML's `yes` would else be 1, and a list of digits an address.
 Integer = Annotated[int, Strict()]
 Truth = Annotated[bool, Strict()]
@@ -48,11 +63,19 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 # One printable line: what a script, a unit or an environment file can hold without a surprise.
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=4096)]
 AbsolutePath = Annotated[str, StringConstraints(pattern=r"^/[^\x00-\x1f\x7f]*$", max_length=4096)]
-Version = Annotated[str, BeforeValidator(number_to_text), StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)+$")]
+
+_VERSION = r"^[0-9]+(\.[0-9]+)+$"
+Version = Annotated[
+    str, BeforeValidator(number_to_text), StringConstraints(pattern=_VERSION), WithJsonSchema(text_or_number(_VERSION))
+]
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+_ONE_LINE_OR_NOTHING = r"^[^\x00-\x1f\x7f]*$"
 VariableValue = Annotated[
-    str, BeforeValidator(number_to_text), StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4096)
+    str,
+    BeforeValidator(number_to_text),
+    StringConstraints(pattern=_ONE_LINE_OR_NOTHING, max_length=4096),
+    WithJsonSchema(text_or_number(_ONE_LINE_OR_NOTHING)),
 ]
 
 # What stands in RLinf's config, which OmegaConf reads.
@@ -60,4 +83,10 @@ RlinfLine = Annotated[Line, AfterValidator(_not_for_omegaconf)]
 RlinfPath = Annotated[AbsolutePath, AfterValidator(_not_for_omegaconf)]
 RlinfVariableValue = Annotated[VariableValue, AfterValidator(_not_for_omegaconf)]
 # A comma would separate two labels in a placement.
-Label = Annotated[str, BeforeValidator(number_to_text), StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
+LABEL = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}"
+Label = Annotated[
+    str,
+    BeforeValidator(number_to_text),
+    StringConstraints(pattern=f"^{LABEL}$"),
+    WithJsonSchema(text_or_number(f"^{LABEL}$")),
+]

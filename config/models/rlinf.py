@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, Discriminator, Field, JsonValue, StringConstraints, Tag
+from pydantic import BeforeValidator, Discriminator, Field, JsonValue, StringConstraints, Tag, WithJsonSchema
 
 from config.models.base import (
+    LABEL,
     Hidden,
     HostName,
     Label,
@@ -18,19 +19,25 @@ from config.models.base import (
     Truth,
     VariableName,
     number_to_text,
+    text_or_number,
 )
 
-# The grammar is checked against the group's resources, in `rules/placement.py`.
+# The grammar is checked against the group's resources, in `rules/rlinf.py`.
+_PLACEMENT = r"^[0-9A-Za-z,: -]+$"
 Placement = Annotated[
-    str, BeforeValidator(number_to_text), StringConstraints(pattern=r"^[0-9A-Za-z,: -]+$", max_length=4096)
+    str,
+    BeforeValidator(number_to_text),
+    StringConstraints(pattern=_PLACEMENT, max_length=4096),
+    WithJsonSchema(text_or_number(_PLACEMENT)),
 ]
-Components = Annotated[
-    str, StringConstraints(pattern=r"^ *[A-Za-z_][A-Za-z0-9_-]*( *, *[A-Za-z_][A-Za-z0-9_-]*)* *$", max_length=1024)
-]
+_COMPONENT = r"[A-Za-z_][A-Za-z0-9_-]*"
+Components = Annotated[str, StringConstraints(pattern=rf"^ *{_COMPONENT}( *, *{_COMPONENT})* *$", max_length=1024)]
+_LABELS = rf"^ *{LABEL}( *, *{LABEL})* *$"
 _Labels = Annotated[
     str,
     BeforeValidator(number_to_text),
-    StringConstraints(pattern=r"^ *[A-Za-z0-9][A-Za-z0-9_.-]*( *, *[A-Za-z0-9][A-Za-z0-9_.-]*)* *$", max_length=4096),
+    StringConstraints(pattern=_LABELS, max_length=4096),
+    WithJsonSchema(text_or_number(_LABELS)),
 ]
 ConfigName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
@@ -99,7 +106,7 @@ class NodeGroup(Model):
 
 
 class Rlinf(Model):
-    """What the rendered RLinf config says beyond the hosts."""
+    """Where RLinf's components run, and what else RLinf is told."""
 
     component_placement: dict[Components, ComponentPlacement] = Field(min_length=1)
     """Component (`actor`, or several: `actor,rollout`) to where it runs: resources of all nodes, or of a group."""

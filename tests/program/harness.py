@@ -7,6 +7,7 @@ with the line of result that its script would end with. What the scripts really 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import json
 import runpy
@@ -89,7 +90,6 @@ def _run(cluster: dict[str, Any], secret: str | None, folder: Path, config: dict
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     mocks.set_mocks(recorder, project="rlinf-cloud-edge", stack="test", preview=False, monitor=Monitor(recorder))
-    SETTINGS.root_directory = str(folder)  # pyright: ignore[reportAttributeAccessIssue]  # a proxy that pyright misreads
     settings = {"rlinf-cloud-edge:cluster": json.dumps(cluster)}
     if secret is not None:
         settings["rlinf-cloud-edge:networkSecret"] = secret
@@ -97,7 +97,8 @@ def _run(cluster: dict[str, Any], secret: str | None, folder: Path, config: dict
     pulumi.runtime.set_all_config(settings, ["rlinf-cloud-edge:networkSecret"])
 
     async def program() -> None:
-        runpy.run_path(str(PROGRAM), run_name="__main__")
+        with contextlib.chdir(folder):
+            runpy.run_path(str(PROGRAM), run_name="__main__")
         await stack.wait_for_rpcs()
         root = pulumi.runtime.get_root_resource()
         assert isinstance(root, stack.Stack)
