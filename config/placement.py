@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from config.ranks import Group, Resource
 
-_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_RANGE = re.compile(r"([0-9]{1,9})(?: *- *([0-9]{1,9}))?")
 _MOST_PROCESSES = 100_000
 
 
@@ -38,7 +38,7 @@ def place(groups: Sequence[Group], text: str) -> tuple[Process, ...]:
     """Where each process of a component runs, in the order of process ranks.
 
     Args:
-        groups: the node groups it is placed on, in the order named.
+        groups: the node groups it is placed on, in the order named, at least one of them with a resource.
         text: the placement.
 
     Raises:

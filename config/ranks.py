@@ -93,7 +93,8 @@ def _group(label: str, hosts: dict[int, RayHost], *, ignore: bool) -> Group:
     types = {type_ for each in driven.values() for type_ in each}
     if types:
         type_ = min(types)
-        counts = {rank: each.count(type_) for rank, each in driven.items()}
+        # RLinf counts what a node has of a type, whichever of its groups declares it (`get_hw_resource_count`).
+        counts = {rank: sum(robot.type == type_ for robot in host.hardware) for rank, host in hosts.items()}
     elif not ignore and any(host.gpus for host in hosts.values()):
         type_, counts = ACCELERATOR, {rank: host.gpus for rank, host in hosts.items()}
     else:

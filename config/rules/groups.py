@@ -119,7 +119,7 @@ def _robots(cluster: Cluster) -> Iterator[Fault]:
         for index, robot in enumerate(node.hardware):
             here = f"{key}.hardware[{index}]"
             yield from _group_of(here, node, robot)
-            fields = robot.model_dump()
+            fields = robot.model_dump(exclude={"group"})
             if fields in seen:
                 yield Fault(here, None, "a robot stands once; an earlier entry is just the same", "remove one")
             seen.append(fields)
@@ -179,8 +179,8 @@ def _robots_from_variables(cluster: Cluster) -> Iterator[Fault]:
                     yield Fault(f"{env[variable]}.{variable}", None, rule, f"declare it: {key}.hardware")
         for type_, robots in declared.items():
             count = len(robots)
-            for field in type(robots[0]).model_fields:
-                variable = field.upper()
+            fields = [field for field in type(robots[0]).model_fields if not field.endswith("controller_host")]
+            for variable in (field.upper() for field in fields if field not in {"type", "group"}):
                 if count > 1 and variable in env and len(values[variable].split(",")) != count:
                     rule = f"{node.name} has {count} {type_} robots, and RLinf wants one value for each, with commas"
                     yield Fault(f"{env[variable]}.{variable}", None, rule, "write them in the entries under hardware")

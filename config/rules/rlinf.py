@@ -54,6 +54,8 @@ def _placements(cluster: Cluster) -> Iterator[Fault]:
                 yield no_such_group(f"{key}.node_group", label, labels)
         if len(named) != (len(where.node_groups) if on_group else 1):
             continue
+        if not any(group.resources for group in named):
+            continue  # no node takes part at all, which is a fault of its own
         text = where.placement if on_group else where
         try:
             place(named, text)
@@ -66,7 +68,7 @@ def _options(cluster: Cluster) -> Iterator[Fault]:
         key = f"cluster.rlinf.options.{name}"
         if name in RENDERED:
             yield Fault(key, None, "this program renders this key itself", "remove it")
-        elif name == "profiling":
+        elif name == "profiling" and value is not None:
             yield from _profiling(key, value)
 
 

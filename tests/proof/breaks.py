@@ -133,7 +133,7 @@ def a_robot(some: Choices, settings: Settings) -> Settings:
 
 def placement(some: Choices, settings: Settings) -> None:
     """Another placement."""
-    component = some.of(sorted(settings["rlinf"]["component_placement"]))
+    component = some.of(list(settings["rlinf"]["component_placement"]))
     value = settings["rlinf"]["component_placement"][component]
     if isinstance(value, dict):
         value["placement"] = some.of(PLACEMENTS)
@@ -143,7 +143,7 @@ def placement(some: Choices, settings: Settings) -> None:
 
 def placement_by_one(some: Choices, settings: Settings) -> None:
     """A placement with one of its characters changed, or doubled, or left out."""
-    component = some.of(sorted(settings["rlinf"]["component_placement"]))
+    component = some.of(list(settings["rlinf"]["component_placement"]))
     value = settings["rlinf"]["component_placement"][component]
     text = str(value["placement"] if isinstance(value, dict) else value) or "0"
     at = some.between(0, len(text) - 1)
@@ -156,7 +156,7 @@ def placement_by_one(some: Choices, settings: Settings) -> None:
 
 def node_group(some: Choices, settings: Settings) -> None:
     """A component on another group."""
-    component = some.of(sorted(settings["rlinf"]["component_placement"]))
+    component = some.of(list(settings["rlinf"]["component_placement"]))
     value = settings["rlinf"]["component_placement"][component]
     text = value["placement"] if isinstance(value, dict) else value
     settings["rlinf"]["component_placement"][component] = {"node_group": some.of(GROUPS), "placement": text}
@@ -205,7 +205,7 @@ def environment(some: Choices, settings: Settings) -> None:
         config["hosts"] = some.of((hosts, hosts[:1], hosts[-1:], ["nowhere"], [hosts[0], hosts[0]], []))
     if some.flip():
         config["env_vars"] = {
-            some.of(("X", "NCCL_DEBUG", "PATH", "1X", "")): some.of(("1", 2, "", True, None, *VALUES))
+            some.of(("X", "NCCL_DEBUG", "RAY_ADDRESS", "1X", "")): some.of(("1", 2, "", True, None, *VALUES))
         }
     if some.flip():
         config["python_interpreter_path"] = some.of(("/p", "python3", "", "/a${b}", "/a b", 3))

@@ -186,7 +186,7 @@ def groups_of(host: Settings) -> list[str]:
 
 def robots_in(host: Settings, label: str) -> list[Settings]:
     """The robots that a host has in a group."""
-    return [one for one in host.get("hardware", []) if str(one.get("group", groups_of(host)[0])) == label]
+    return [one for one in host.get("hardware", []) if str(one.get("group", next(iter(groups_of(host)), ""))) == label]
 
 
 def number_of(host: Settings, type_: str) -> int:

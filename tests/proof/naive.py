@@ -52,9 +52,10 @@ def ranks_of(hosts: list[Settings]) -> dict[str, int]:
 def node_groups(hosts: list[Settings], ranks: dict[str, int], told: Settings) -> Iterator[dict[str, Any]]:
     """A group for each label; for each type of robots in it, where there are several."""
     told = {str(label): group for label, group in told.items()}
-    labels = {label: None for host in hosts for label in groups_of(host) if host["name"] in ranks}
+    counting = [host for host in hosts if host["name"] in ranks]
+    labels = {label: None for host in counting for label in [*groups_of(host), *robots_groups(host)]}
     for label in labels:
-        members = [host for host in hosts if host["name"] in ranks and label in groups_of(host)]
+        members = [host for host in counting if label in groups_of(host)]
         group: dict[str, Any] = {
             "label": label,
             "node_ranks": ",".join(str(ranks[host["name"]]) for host in members),
@@ -62,20 +63,25 @@ def node_groups(hosts: list[Settings], ranks: dict[str, int], told: Settings) ->
         settings = told.get(label, {})
         if "ignore_hardware" in settings:
             group["ignore_hardware"] = settings["ignore_hardware"]
-        out = {host["name"] for host in hosts} - ranks.keys()
+        out = {host["name"] for host in hosts if label in groups_of(host)} - ranks.keys()
         configs = [env_config(config, members, ranks, out) for config in settings.get("env_configs", [])]
         configs = [config for config in configs if config["node_ranks"]]
         if configs:
             group["env_configs"] = configs
-        driven = [(one["type"], hardware(one, host, ranks)) for host in members for one in robots_in(host, label)]
+        driven = [(one["type"], hardware(one, host, ranks)) for host in counting for one in robots_in(host, label)]
         types = dict.fromkeys(type_ for type_, _ in driven)
         for type_ in types:
             ours = [config for of, config in driven if of == type_]
             yield {**group, "hardware": {"type": type_, "configs": ours}}
         if not types:
             yield group
-    for label in told.keys() - labels.keys():
+    for label in told.keys() - {label for host in hosts for label in groups_of(host)}:
         yield {"label": label, "node_ranks": str(NOWHERE)}
+
+
+def robots_groups(host: Settings) -> list[str]:
+    """Labels of the groups that the robots of a host say they are in, right or not."""
+    return [str(one["group"]) for one in host.get("hardware", []) if "group" in one]
 
 
 def env_config(config: Settings, members: list[Settings], ranks: dict[str, int], out: set[str]) -> dict[str, Any]:

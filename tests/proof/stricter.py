@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from config.faults import Fault
+from tests.proof.drafts import Settings, counts
 
 STRICTER: tuple[tuple[str, str, str], ...] = (
     # Pattern of the key, pattern of the rule, reason.
@@ -16,7 +17,7 @@ STRICTER: tuple[tuple[str, str, str], ...] = (
         r"process ranks are continuous from 0",
         "RLinf's documentation says so; its code renumbers them",
     ),
-    (r"placement\..*", r"each group is named once", "resources would have two numbers each"),
+    (r"placement\..*", r"each group is named once", "its resources would have two numbers each"),
     (
         r"placement\..*",
         r"must match \^\[0-9",
@@ -24,10 +25,8 @@ STRICTER: tuple[tuple[str, str, str], ...] = (
     ),
     (r"placement\..*", r"must match \^ \*\[A-Za-z_\]", "a component's name is a key of RLinf's config"),
     (r"placement\[.*", r"must be a text|valid string", "a component's name is a text"),
-    (r"placement\..*", r"must be a text|valid string", "true and null are no ranks, and RLinf reads them as texts"),
     (r".*group(\[\d+\])?", r"must match \^\[A-Za-z0-9\]", "a label with a comma or a space at its ends can't be named"),
     (r".*group", r"a host is in a group once", "once is enough"),
-    (r".*group", r"must be a group of the host", "a robot stands under a host, and that in a group"),
     (r".*group", r"the host is in several groups", "a robot stands under a host, and RLinf finds it in one group"),
     (r".*group", r"at least 1 entry", "a host is in a group"),
     (r".*\.rank", r"", "ranks are this program's own to give out"),
@@ -60,11 +59,6 @@ STRICTER: tuple[tuple[str, str, str], ...] = (
         "RLinf means to refuse this, too, and does not see it where there are lists",
     ),
     (r".*hardware\[\d+\]\.node_rank", r"", "a robot's rank is that of its host"),
-    (
-        r".*hardware\[\d+\].*",
-        r"in one group|ignore_hardware|robots of one type",
-        "follows from a robot in another group than its host",
-    ),
     (r".*\.env\..*", r"RLinf makes a", "a robot that the settings do not name would be there"),
     (r".*\.env\..*|.*env_vars\..*", r"sets this variable itself", "what this program sets is its own"),
     (
@@ -81,17 +75,14 @@ STRICTER: tuple[tuple[str, str, str], ...] = (
     ),
     (r".*", r"must not hold `\$\{`", "a reference into a config that these settings do not hold; it may be never read"),
     (r".*options\.(num_nodes|node_groups|component_placement)", r"", "this program renders these"),
-    (
-        r".*(edges|cloud)\[\d+\](\.hardware.*)?",
-        r"not known here|must be a robot",
-        "hosts that do not count are checked as well",
-    ),
-    (r".*\.group", r"RLinf's own", "hosts that do not count are checked as well"),
 )
 
 
-def why_stricter(fault: Fault) -> str | None:
+def why_stricter(fault: Fault, settings: Settings) -> str | None:
     """Why the settings refuse what RLinf takes; None where that is not meant."""
+    host = re.match(r"cluster\.(cloud|edges)\[(\d+)\]", fault.key)
+    if host and not counts(settings[host[1]][int(host[2])]):
+        return "hosts that are out are checked as well, since they may come back"
     for key, rule, reason in STRICTER:
         if re.fullmatch(f"(cluster\\.)?(rlinf\\.component_)?{key}", fault.key) and re.search(rule, fault.rule):
             return reason

@@ -107,7 +107,7 @@ def agree(oracle: Oracle, drawn: Case, tally: Tally) -> None:
     tally.broken.update(filter(None, drawn.broken.split(" and ")))
     if cluster is None:
         assert drawn.meant is None, f"we refuse right settings: {faults}"
-        tally.outcomes[agreed_refusal(unchecked, faults, tally)] += 1
+        tally.outcomes[agreed_refusal(unchecked, faults, drawn.settings, tally)] += 1
         return
     note(text)
     answer = oracle.ask(text, machines)
@@ -129,11 +129,11 @@ def parsed(raw: Settings) -> tuple[Cluster | None, tuple[Fault, ...]]:
         return None, error.faults
 
 
-def agreed_refusal(unchecked: Answer, faults: tuple[Fault, ...], tally: Tally) -> str:
+def agreed_refusal(unchecked: Answer, faults: tuple[Fault, ...], raw: Settings, tally: Tally) -> str:
     """RLinf refuses it, too, or each of our faults is one that is meant to be ours alone."""
     if not isinstance(unchecked, Accepted):
         return "refused by both"
-    reasons = {fault: why_stricter(fault) for fault in faults}
+    reasons = {fault: why_stricter(fault, raw) for fault in faults}
     not_meant = [fault for fault, reason in reasons.items() if reason is None]
     assert not not_meant, f"we refuse what RLinf accepts: {not_meant}"
     tally.stricter.update({reason for reason in reasons.values() if reason})

@@ -28,8 +28,9 @@ placement strategies are the installed code, unchanged. What stands in for somet
   config than in the question, for which RLinf waits for ever, are refused.
 - `Accelerators`, for the drivers: as many accelerators as the question says.
 - libyaml's emitter, for PyYAML's own, where RLinf compares the configs of robots by their YAML.
-- the bench, for what only a robot's computer has: a Franka answers a ping, the cameras that the config names are
-  plugged in, or else one (serial numbers are texts, as the cameras' SDKs report them), every interpreter path exists.
+- the bench, for what only a robot's computer has: a Franka answers a ping, the cameras that the config or the
+  node's environment names are plugged in (serial numbers are texts, as the cameras' SDKs report them), every
+  interpreter path exists.
 """
 
 from __future__ import annotations
@@ -168,7 +169,8 @@ def on(machine: Machine, config: ClusterConfig | None) -> Iterator[None]:
     before = os.environ
     os.environ = machine.environment  # type: ignore[assignment]  # noqa: B003  # what a process there would find
     Accelerators.count = machine.accelerators
-    Bench.cameras = set(serials(config.get_node_hw_configs_by_rank(machine.rank) if config else [])) or {"20"}
+    named = serials(config.get_node_hw_configs_by_rank(machine.rank) if config else [])
+    Bench.cameras = {*named, *machine.env.get("CAMERA_SERIALS", "20").split(",")}
     try:
         yield
     finally:
