@@ -110,6 +110,9 @@ wait_until_listening() {
   wait_for 180 listening "$NODE_MANAGER_PORT" ||
     fail "Ray did not join the head $HEAD_IP:$GCS_PORT within 180 s: $(last_log "$SERVICE")"
   say "$HOST: Ray runs, rank $RANK on $OVERLAY_IP"
+  if [[ $(nft list table inet rlinf_cloud_edge) != *cgroupv2* ]]; then
+    say "$HOST: warning: its kernel or nft can't tell whose a port is, so what Ray's workers listen on answers on every network; keep the others off with a firewall of your own"
+  fi
 }
 
 # Environments of earlier settings go once nothing runs from them.
