@@ -89,7 +89,7 @@ write_files() {
   put "$ETC/ray.start" 0644 root:root < <(
     printf 'HOST=%s\nOVERLAY_IP=%s\nDEVICE=%s\nRAY_ARGUMENTS=%s\n' "$HOST" "$OVERLAY_IP" "$DEVICE" "$RAY_ARGUMENTS"
   )
-  put "$ETC/ray.nft" 0644 root:root < <(sed -e "s/@DEVICE@/$DEVICE/" -e "s/@PORTS@/$RAY_PORTS/" "$here/ray.nft")
+  put "$ETC/ray.nft" 0644 root:root < <(sed -e "s/@DEVICE@/$DEVICE/" -e "s/@PORTS@/$RAY_PORTS${ECHO_PORT:+, $ECHO_PORT}/" "$here/ray.nft")
   put "$UNITS/$SERVICE" 0644 root:root < <(sed "s/@USER@/$RAY_USER/" "$here/$SERVICE")
   systemctl daemon-reload
 }
