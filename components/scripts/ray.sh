@@ -82,6 +82,9 @@ write_files() {
     printf 'PATH=%s\n' "$(quoted "$venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")"
     # Ray's processes leave files in /tmp; here they are found again.
     printf 'TMPDIR=%s\n' "$(quoted "$VAR/ray/tmp")"
+    # A start that takes longer than this is thrown away, and the next one takes as long: 30 s, Ray's own limit, made a
+    # busy host of two cores start for ever.
+    printf 'RAY_raylet_start_wait_time_s="150"\n'
     base64 -d <<<"$RAY_ENV_BASE64" | while IFS= read -r line; do
       printf '%s=%s\n' "${line%%=*}" "$(quoted "${line#*=}")"
     done
