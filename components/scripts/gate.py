@@ -18,7 +18,7 @@ import platform
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import ray
 from ray.exceptions import RayError
@@ -41,8 +41,12 @@ def introduce(payload: bytes) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    """Waits for the planned nodes, and for each one's answer."""
+def main(result: TextIO) -> int:
+    """Waits for the planned nodes, and for each one's answer.
+
+    Args:
+        result: what the line of result is written to.
+    """
     plan = json.load(sys.stdin)
     deadline = time.monotonic() + plan["timeout"]
     planned = {node["ip"]: node for node in plan["nodes"]}
@@ -59,7 +63,7 @@ def main() -> int:
     if wrong:
         return refuse("not every node is what was planned:" + "".join(f"\n  - {fault}" for fault in wrong))
     told = " ".join(f"{node['rank']}={ip}" for ip, node in planned.items())
-    print(f"{len(planned)} of {len(planned)} nodes {told}")
+    print(f"{len(planned)} of {len(planned)} nodes {told}", file=result)
     return 0
 
 
@@ -134,4 +138,7 @@ def refuse(message: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # Ray itself prints to standard output, such as the log of a node that died; that is no result.
+    with os.fdopen(os.dup(1), "w") as standard_output:
+        os.dup2(2, 1)
+        sys.exit(main(standard_output))

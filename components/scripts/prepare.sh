@@ -177,21 +177,29 @@ install_scripts() {
   done
 }
 
+# install_failed MESSAGE: whatever fails on a full disk fails for that reason, which the tools say in many ways.
+install_failed() {
+  if (($(df --output=avail -k "$OPT" | tail -n 1) < 32 * 1024)); then
+    fail "the disk that $OPT is on is full; make room, 2048 MiB for a Ray environment, and run pulumi up again"
+  fi
+  fail "$1"
+}
+
 # fetch URL SHA256 FILE WHAT: downloads and checks; the file is there only if it is the right one.
 fetch() {
   local url=$1 sha256=$2 file=$3 what=$4 actual
   say "$HOST: downloading $what"
   if command -v curl >/dev/null; then
     curl --fail --silent --show-error --location --connect-timeout 15 --speed-limit 1024 --speed-time 60 \
-      --output "$file.part" -- "$url" || fail "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
+      --output "$file.part" -- "$url" || install_failed "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
   elif command -v wget >/dev/null; then
     wget --quiet --timeout=60 --tries=1 --output-document="$file.part" -- "$url" ||
-      fail "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
+      install_failed "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
   else
     python3 -I -c 'import shutil, sys, urllib.request as r
 with r.urlopen(sys.argv[1], timeout=60) as source, open(sys.argv[2], "wb") as target:
     shutil.copyfileobj(source, target)' "$url" "$file.part" ||
-      fail "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
+      install_failed "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
   fi
   actual=$(sha256sum <"$file.part")
   actual=${actual%% *}
@@ -221,14 +229,14 @@ install_easytier() {
   staging=$(mktemp -d "$OPT/easytier.XXXXXX")
   fetch "$(expand "$EASYTIER_URL" "$EASYTIER_VERSION" "$architecture")" "$sha256" "$staging/archive" "EasyTier $EASYTIER_VERSION"
   if command -v unzip >/dev/null; then
-    unzip -q -j "$staging/archive" -d "$staging" || fail "the EasyTier archive can't be unpacked"
+    unzip -q -j "$staging/archive" -d "$staging" || install_failed "the EasyTier archive can't be unpacked"
   else
     python3 -I -c 'import pathlib, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as archive:
     for entry in archive.infolist():
         if not entry.is_dir():
             (pathlib.Path(sys.argv[2]) / pathlib.PurePosixPath(entry.filename).name).write_bytes(archive.read(entry))' \
-      "$staging/archive" "$staging" || fail "the EasyTier archive can't be unpacked"
+      "$staging/archive" "$staging" || install_failed "the EasyTier archive can't be unpacked"
   fi
   rm -f "$staging/archive"
   chmod 0755 "$staging" "$staging/easytier-core" "$staging/easytier-cli" || fail "the EasyTier archive lacks easytier-core or easytier-cli"
@@ -255,9 +263,9 @@ install_ray() {
   # No cache is kept, and no configuration of the host's is read: every node gets the same.
   local -x UV_NO_CONFIG=1 UV_CACHE_DIR=$OPT/uv-cache UV_PYTHON_INSTALL_DIR=$OPT/python UV_LINK_MODE=hardlink
   timeout 900 "$OPT/uv/uv" venv --quiet --python "$RAY_PYTHON" "$venv" >&2 ||
-    fail "no Python $RAY_PYTHON for Ray; install it on the host, or let the host reach uv's downloads"
+    install_failed "no Python $RAY_PYTHON for Ray; install it on the host, or let the host reach uv's downloads"
   timeout 1800 "$OPT/uv/uv" pip install --quiet --python "$venv/bin/python" "${source[@]}" "ray[default]==$RAY_VERSION" >&2 ||
-    fail "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url or find_links, and this host's way there"
+    install_failed "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url or find_links, and this host's way there"
   rm -rf "$OPT/uv-cache"
   touch "$venv/.complete"
 }
@@ -268,7 +276,7 @@ install_uv() {
   if [[ $(cat "$OPT/uv/.sha256" 2>/dev/null) == "$sha256" ]]; then return; fi
   staging=$(mktemp -d "$OPT/uv.XXXXXX")
   fetch "$(expand "$UV_URL" "$UV_VERSION" "$architecture")" "$sha256" "$staging/archive" "uv $UV_VERSION"
-  tar -xzf "$staging/archive" -C "$staging" --strip-components=1 --no-same-owner || fail "the uv archive can't be unpacked"
+  tar -xzf "$staging/archive" -C "$staging" --strip-components=1 --no-same-owner || install_failed "the uv archive can't be unpacked"
   rm -f "$staging/archive"
   chmod 0755 "$staging"
   printf '%s' "$sha256" >"$staging/.sha256"

@@ -82,6 +82,9 @@ write_files() {
     printf 'PATH=%s\n' "$(quoted "$venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")"
     # Ray's processes leave files in /tmp; here they are found again.
     printf 'TMPDIR=%s\n' "$(quoted "$VAR/ray/tmp")"
+    # A start that takes longer than this is thrown away, and the next one takes as long: 30 s, Ray's own limit, made a
+    # busy host of two cores start for ever.
+    printf 'RAY_raylet_start_wait_time_s="150"\n'
     base64 -d <<<"$RAY_ENV_BASE64" | while IFS= read -r line; do
       printf '%s=%s\n' "${line%%=*}" "$(quoted "${line#*=}")"
     done
@@ -89,7 +92,7 @@ write_files() {
   put "$ETC/ray.start" 0644 root:root < <(
     printf 'HOST=%s\nOVERLAY_IP=%s\nDEVICE=%s\nRAY_ARGUMENTS=%s\n' "$HOST" "$OVERLAY_IP" "$DEVICE" "$RAY_ARGUMENTS"
   )
-  put "$ETC/ray.nft" 0644 root:root < <(sed -e "s/@DEVICE@/$DEVICE/" -e "s/@PORTS@/$RAY_PORTS/" "$here/ray.nft")
+  put "$ETC/ray.nft" 0644 root:root < <(sed -e "s/@DEVICE@/$DEVICE/" -e "s/@PORTS@/$RAY_PORTS${ECHO_PORT:+, $ECHO_PORT}/" "$here/ray.nft")
   put "$UNITS/$SERVICE" 0644 root:root < <(sed -e "s/@USER@/$RAY_USER/" -e "s|@UNITS@|$UNITS|" "$here/$SERVICE")
   reload_units
 }
@@ -115,6 +118,9 @@ wait_until_listening() {
   wait_for 180 listening "$NODE_MANAGER_PORT" ||
     fail "Ray did not join the head $HEAD_IP:$GCS_PORT within 180 s: $(last_log "$SERVICE")"
   say "$HOST: Ray runs, rank $RANK on $OVERLAY_IP"
+  if [[ $(nft list table inet rlinf_cloud_edge) != *cgroupv2* ]]; then
+    say "$HOST: warning: its kernel or nft can't tell whose a port is, so what Ray's workers listen on answers on every network; keep the others off with a firewall of your own"
+  fi
 }
 
 # Environments of earlier settings go once nothing runs from them.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run-ray.sh: the body of rlinf-ray.service. Waits for the overlay address, then becomes `ray start --block`.
+# run-ray.sh: the body of rlinf-ray.service. Waits for the overlay address and the head, then becomes
+# `ray start --block`.
 #
 # An address looked up too early would be empty, and Ray would silently take another network's.
 set -euo pipefail
@@ -15,6 +16,15 @@ read_settings OVERLAY_IP DEVICE RAY_ARGUMENTS <"$ETC/ray.start"
 
 until has_address "$DEVICE" "$OVERLAY_IP"; do
   ((SECONDS % 10)) || say "waiting for $OVERLAY_IP on $DEVICE"
+  sleep 1
+done
+# A worker that starts without its head gives up after half a minute, and that again and again: the wait is here.
+head=''
+for argument in $RAY_ARGUMENTS; do
+  if [[ $argument == --address=* ]]; then head=${argument#--address=}; fi
+done
+until [[ -z $head ]] || port_open "${head%:*}" "${head##*:}"; do
+  ((SECONDS % 10)) || say "waiting for the head, $head"
   sleep 1
 done
 unset LC_ALL
