@@ -18,6 +18,8 @@ from lab.world import Lab
 from tests.lab.cluster_fixtures import lab_with_stack, ok, service_pids
 from tests.lab.fault_fixtures import HEAD, Judge, changes, judge_of
 
+pytestmark = pytest.mark.long  # each fault takes its time to heal
+
 HOSTS = ("bootstrap", "cloud-1", "edge-1", "edge-2")
 PASSES = '. /opt/rlinf-cloud-edge/libexec/lib.sh; payload_passes "$1" 11009'
 
@@ -98,7 +100,6 @@ class TestLink:
     def test_out_for_half_a_minute(self, stack: Stack, judge: Judge, lab: Lab, edge: LabHost) -> None:
         self.outage(stack, judge, lab, edge, 30)
 
-    @pytest.mark.long
     def test_out_for_five_minutes(self, stack: Stack, judge: Judge, lab: Lab, edge: LabHost) -> None:
         self.outage(stack, judge, lab, edge, 300)
 
@@ -125,7 +126,6 @@ class TestBootstrap:
     def test_away_for_fifteen_seconds(self, stack: Stack, judge: Judge, lab: Lab) -> None:
         self.away(stack, judge, lab, 15)
 
-    @pytest.mark.long
     def test_away_for_five_minutes(self, stack: Stack, judge: Judge, lab: Lab) -> None:
         self.away(stack, judge, lab, 300)
 

@@ -24,6 +24,8 @@ from lab.stack import Stack
 from tests.lab.cluster_fixtures import lab_with_stack, ok
 from tests.lab.fault_fixtures import HEAD, Judge, judge_of
 
+pytestmark = pytest.mark.long  # a full scan of every host
+
 HOSTS = ("bootstrap", "cloud-1", "edge-1")
 OVERLAY = {"bootstrap": "10.10.0.1", "cloud-1": "10.10.0.10", "edge-1": "10.10.0.11"}
 SCAN = Path(__file__).with_name("port_scan.py")

@@ -20,6 +20,8 @@ from lab.stack import Stack
 from tests.lab.cluster_fixtures import lab_with_stack, ok
 from tests.lab.fault_fixtures import judge_of
 
+pytestmark = pytest.mark.long  # each takes an update or two
+
 HOSTS = ("bootstrap", "cloud-1", "edge-1")
 UP = ("pulumi", "up", "--yes", "--skip-preview", "--non-interactive", "--color", "never")
 

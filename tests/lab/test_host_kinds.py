@@ -25,6 +25,8 @@ from lab.stack import Stack
 from lab.topology import Kind
 from tests.lab.cluster_fixtures import accounts_on, failed, files_on, lab_with_stack, ok, ray_python, service_pids
 
+pytestmark = pytest.mark.long  # a cluster of containers
+
 # Docker's default set, as of Docker 27, and NET_ADMIN (linux/capability.h numbers them).
 CAPABILITIES = {0, 1, 3, 4, 5, 6, 7, 8, 10, 12, 13, 18, 27, 29, 31}
 

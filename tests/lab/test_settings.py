@@ -16,6 +16,8 @@ from lab import faults
 from lab.stack import Stack
 from tests.lab.cluster_fixtures import lab_with_stack, ok, service_pids
 
+pytestmark = pytest.mark.long  # two clusters of other shapes
+
 Edit = Callable[[dict[str, Any]], None]
 
 BASE = "# mine\ncluster: {num_nodes: 9} # of the example\nrunner:\n  name: x   # kept\n"
