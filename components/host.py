@@ -15,6 +15,7 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import pulumi
 from pulumi_command import remote
@@ -160,10 +161,21 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
     )
 
 
-def _connection(settings: Settings, host: Bootstrap | RayHost) -> remote.ConnectionArgs:
+class _Login(TypedDict):
+    """What a connection and a jump host have in common."""
+
+    host: str
+    port: int
+    user: str
+    host_key: str | None
+    private_key: pulumi.Output[str] | None
+    per_dial_timeout: int
+    dial_error_limit: int
+
+
+def _login(settings: Settings, host: Bootstrap | RayHost) -> _Login:
     ssh = settings.cluster.ssh
-    jump = next((other for other in settings.cluster.hosts if other.name == host.ssh.jump), None)
-    return remote.ConnectionArgs(
+    return _Login(
         host=host.ssh.address,
         port=host.ssh.port or ssh.port,
         user=host.ssh.user or ssh.user,
@@ -171,21 +183,13 @@ def _connection(settings: Settings, host: Bootstrap | RayHost) -> remote.Connect
         private_key=settings.private_keys.get(host.name),
         per_dial_timeout=_DIAL_SECONDS,
         dial_error_limit=dial_attempts(host.ssh.connect_timeout or ssh.connect_timeout),
-        proxy=_proxy(settings, jump) if jump else None,
     )
 
 
-def _proxy(settings: Settings, jump: Bootstrap | RayHost) -> remote.ProxyConnectionArgs:
-    ssh = settings.cluster.ssh
-    return remote.ProxyConnectionArgs(
-        host=jump.ssh.address,
-        port=jump.ssh.port or ssh.port,
-        user=jump.ssh.user or ssh.user,
-        host_key=jump.ssh.host_key,
-        private_key=settings.private_keys.get(jump.name),
-        per_dial_timeout=_DIAL_SECONDS,
-        dial_error_limit=dial_attempts(jump.ssh.connect_timeout or ssh.connect_timeout),
-    )
+def _connection(settings: Settings, host: Bootstrap | RayHost) -> remote.ConnectionArgs:
+    jump = next((other for other in settings.cluster.hosts if other.name == host.ssh.jump), None)
+    proxy = remote.ProxyConnectionArgs(**_login(settings, jump)) if jump else None
+    return remote.ConnectionArgs(**_login(settings, host), proxy=proxy)
 
 
 def settings_text(settings: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=components/scripts/lib.sh
 . "$here/lib.sh"
 
-# The settings; empty ones do not apply to this host. `checksum` reads the sums by name.
+# The settings; empty ones do not apply to this host. Those of releases are read by name.
 # shellcheck disable=SC2034
 EASYTIER_VERSION='' EASYTIER_URL='' EASYTIER_SHA256_X86_64='' EASYTIER_SHA256_AARCH64=''
 OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE=''
@@ -46,7 +46,7 @@ up() {
   if $fresh; then trap 'undo $?' EXIT; fi
   install -d -m 0755 "$OPT" "$OPT/libexec" "$ETC" "$VAR" "$UNITS"
   install_scripts
-  if [[ -n $EASYTIER_VERSION ]]; then install_easytier "$architecture"; fi
+  if [[ -n $EASYTIER_VERSION ]]; then install_release easytier EasyTier "$architecture" unpack_easytier; fi
   if [[ -n $RAY_VERSION ]]; then install_ray "$architecture"; fi
   trap - EXIT
   if [[ $SERVICE_MANAGER == supervised ]]; then
@@ -222,29 +222,40 @@ expand() {
   printf '%s' "${url//'{arch}'/$3}"
 }
 
-install_easytier() {
-  local architecture=$1 sha256 staging
-  sha256=$(checksum EASYTIER "$architecture")
-  if [[ $(cat "$OPT/easytier/.sha256" 2>/dev/null) == "$sha256" ]]; then return; fi
-  staging=$(mktemp -d "$OPT/easytier.XXXXXX")
-  fetch "$(expand "$EASYTIER_URL" "$EASYTIER_VERSION" "$architecture")" "$sha256" "$staging/archive" "EasyTier $EASYTIER_VERSION"
+# install_release FOLDER LABEL ARCHITECTURE UNPACK: the pinned release in that folder of ours, unless it is there.
+#
+# The settings of it begin with the folder's name in capitals. UNPACK is called with a folder that holds `archive`.
+install_release() {
+  local folder=$OPT/$1 name=${1^^} label=$2 architecture=$3 unpack=$4 sha256 staging
+  local version=${name}_VERSION url=${name}_URL
+  sha256=$(checksum "$name" "$architecture")
+  if [[ $(cat "$folder/.sha256" 2>/dev/null) == "$sha256" ]]; then return; fi
+  staging=$(mktemp -d "$folder.XXXXXX")
+  fetch "$(expand "${!url}" "${!version}" "$architecture")" "$sha256" "$staging/archive" "$label ${!version}"
+  "$unpack" "$staging" || install_failed "the archive of $label can't be unpacked"
+  rm -f "$staging/archive"
+  chmod 0755 "$staging"
+  printf '%s' "$sha256" >"$staging/.sha256"
+  rm -rf "$folder"
+  mv "$staging" "$folder"
+  say "$HOST: $label ${!version} is installed"
+}
+
+unpack_easytier() {
   if command -v unzip >/dev/null; then
-    unzip -q -j "$staging/archive" -d "$staging" || install_failed "the EasyTier archive can't be unpacked"
+    unzip -q -j "$1/archive" -d "$1" || return
   else
     python3 -I -c 'import pathlib, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as archive:
     for entry in archive.infolist():
         if not entry.is_dir():
             (pathlib.Path(sys.argv[2]) / pathlib.PurePosixPath(entry.filename).name).write_bytes(archive.read(entry))' \
-      "$staging/archive" "$staging" || install_failed "the EasyTier archive can't be unpacked"
+      "$1/archive" "$1" || return
   fi
-  rm -f "$staging/archive"
-  chmod 0755 "$staging" "$staging/easytier-core" "$staging/easytier-cli" || fail "the EasyTier archive lacks easytier-core or easytier-cli"
-  printf '%s' "$sha256" >"$staging/.sha256"
-  rm -rf "$OPT/easytier"
-  mv "$staging" "$OPT/easytier"
-  say "$HOST: EasyTier $EASYTIER_VERSION is installed"
+  chmod 0755 "$1/easytier-core" "$1/easytier-cli"
 }
+
+unpack_uv() { tar -xzf "$1/archive" -C "$1" --strip-components=1 --no-same-owner; }
 
 # The managed environment has its version in its name, so that a change builds a new one beside the running one.
 managed_venv() { printf '%s/ray-%s-python-%s' "$OPT" "$RAY_VERSION" "$RAY_PYTHON"; }
@@ -254,7 +265,7 @@ install_ray() {
   local architecture=$1 venv
   venv=$(managed_venv)
   if [[ -e $venv/.complete ]]; then return; fi
-  install_uv "$architecture"
+  install_release uv uv "$architecture" unpack_uv
   local -a source=()
   if [[ -n $RAY_FIND_LINKS ]]; then source=(--no-index --find-links "$RAY_FIND_LINKS"); fi
   if [[ -n $RAY_INDEX_URL ]]; then source=(--default-index "$RAY_INDEX_URL"); fi
@@ -268,20 +279,6 @@ install_ray() {
     install_failed "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url or find_links, and this host's way there"
   rm -rf "$OPT/uv-cache"
   touch "$venv/.complete"
-}
-
-install_uv() {
-  local architecture=$1 sha256 staging
-  sha256=$(checksum UV "$architecture")
-  if [[ $(cat "$OPT/uv/.sha256" 2>/dev/null) == "$sha256" ]]; then return; fi
-  staging=$(mktemp -d "$OPT/uv.XXXXXX")
-  fetch "$(expand "$UV_URL" "$UV_VERSION" "$architecture")" "$sha256" "$staging/archive" "uv $UV_VERSION"
-  tar -xzf "$staging/archive" -C "$staging" --strip-components=1 --no-same-owner || install_failed "the uv archive can't be unpacked"
-  rm -f "$staging/archive"
-  chmod 0755 "$staging"
-  printf '%s' "$sha256" >"$staging/.sha256"
-  rm -rf "$OPT/uv"
-  mv "$staging" "$OPT/uv"
 }
 
 # One line of facts, on which the program and the other scripts build.

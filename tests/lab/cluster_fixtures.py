@@ -88,3 +88,14 @@ def failed(stack: Stack, *argv: str) -> str:
 def ray_python(stack: Stack, host: str, code: str) -> str:
     """What a Python program prints that runs on a host in the environment of Ray."""
     return ok(stack.lab.exec(host, "/opt/rlinf-cloud-edge/libexec/launch.sh", "python", "-c", code))
+
+
+def assert_as_before(stack: Stack, host: str, before: tuple[set[str], str]) -> None:
+    """Fails unless a host has the files and accounts it had, and no device, rule or process of ours."""
+    files, accounts = before
+    assert files_on(stack, host) - files == set()
+    assert files - files_on(stack, host) == set()
+    assert accounts_on(stack, host) == accounts
+    assert "et0" not in ok(stack.lab.exec(host, "ip", "-brief", "link"))
+    assert ok(stack.lab.exec(host, "nft", "list", "ruleset")) == ""
+    assert "rlinf" not in ok(stack.lab.exec(host, "ps", "axww", "-o", "args"))

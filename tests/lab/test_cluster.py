@@ -15,7 +15,15 @@ from ruamel.yaml import YAML
 
 from components.token import ray_token
 from lab.stack import Stack
-from tests.lab.cluster_fixtures import accounts_on, files_on, lab_with_stack, ok, ray_python, service_pids
+from tests.lab.cluster_fixtures import (
+    accounts_on,
+    assert_as_before,
+    files_on,
+    lab_with_stack,
+    ok,
+    ray_python,
+    service_pids,
+)
 
 HOSTS = ("bootstrap", "cloud-1", "edge-1", "edge-2")
 NODES = HOSTS[1:]
@@ -251,16 +259,10 @@ class TestDestroy:
     ) -> None:
         printed.append(stack.pulumi("destroy", "--yes"))
         for host in HOSTS:
-            files, accounts = before[host]
-            assert files_on(stack, host) - files == set()
-            assert files - files_on(stack, host) == set()
-            assert accounts_on(stack, host) == accounts
-            assert "et0" not in ok(stack.lab.exec(host, "ip", "-brief", "link"))
-            assert ok(stack.lab.exec(host, "nft", "list", "ruleset")) == ""
+            assert_as_before(stack, host, before[host])
             units = ok(
                 stack.lab.exec(
                     host, "systemctl", "list-units", "--all", "--no-legend", "--plain", "rlinf*", "system-rlinf*"
                 )
             )
             assert units == ""
-            assert "rlinf" not in ok(stack.lab.exec(host, "ps", "axww", "-o", "args"))

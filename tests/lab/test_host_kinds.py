@@ -23,7 +23,16 @@ from lab import faults
 from lab.polling import wait_for
 from lab.stack import Stack
 from lab.topology import Kind
-from tests.lab.cluster_fixtures import accounts_on, failed, files_on, lab_with_stack, ok, ray_python, service_pids
+from tests.lab.cluster_fixtures import (
+    accounts_on,
+    assert_as_before,
+    failed,
+    files_on,
+    lab_with_stack,
+    ok,
+    ray_python,
+    service_pids,
+)
 
 pytestmark = pytest.mark.long  # a cluster of containers
 
@@ -289,10 +298,4 @@ class TestDestroy:
     def test_nothing_of_ours_is_left(self, stack: Stack, before: dict[str, tuple[set[str], str]], printed: str) -> None:
         stack.pulumi("destroy", "--yes", "--skip-preview")
         for host in MEMBERS:
-            files, accounts = before[host]
-            assert files_on(stack, host) - files == set()
-            assert files - files_on(stack, host) == set()
-            assert accounts_on(stack, host) == accounts
-            assert "et0" not in ok(stack.lab.exec(host, "ip", "-brief", "link"))
-            assert ok(stack.lab.exec(host, "nft", "list", "ruleset")) == ""
-            assert "rlinf" not in ok(stack.lab.exec(host, "ps", "axww", "-o", "args"))
+            assert_as_before(stack, host, before[host])
