@@ -87,9 +87,15 @@ class CommandChannel(SSHClientChannel[bytes]):
         super()._close_send()
 
     def send(self, data: bytes) -> None:
-        """Sends all of the command's input, and its end."""
-        self.write(data)  # pyright: ignore[reportUnknownMemberType]  # asyncssh types it only inside
-        self.write_eof()
+        """Sends all of the command's input, and its end.
+
+        A command may have ended before: what it could have left unread in its window is then no fault.
+        """
+        try:
+            self.write(data)  # pyright: ignore[reportUnknownMemberType]  # asyncssh types it only inside
+            self.write_eof()
+        except BrokenPipeError:
+            self.unsent = self.unsent or len(data) > _WINDOW
 
     async def execute(self, command: str) -> bool:
         """Starts `command`; whether the server did."""
