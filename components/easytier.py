@@ -10,7 +10,7 @@ from pulumi_command import remote
 from components.easytier_config import render_toml
 from components.host import encoded
 from components.member import MemberHost
-from components.plan import ECHO_PORT, RPC_PORT
+from config.defaults import ECHO_PORT, RPC_PORT
 
 
 def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:

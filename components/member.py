@@ -13,7 +13,8 @@ import pulumi
 from pulumi_command import remote
 
 from components.host import Host, make_host
-from components.plan import RPC_PORT, Member, Plan, RayPorts
+from components.plan import Member, Plan, RayPorts
+from config.defaults import RPC_PORT
 from config.load import Settings
 from config.models import Bootstrap, Cluster, RayHost
 

@@ -16,11 +16,6 @@ from config.ranks import ranked
 Role = Literal["bootstrap", "head", "worker"]
 State = Literal["enabled", "disabled", "lost"]
 
-ECHO_PORT = 11009
-"""TCP port of the echo service (RFC 862) that every host offers on its overlay address only."""
-RPC_PORT = 15910
-"""Loopback port of EasyTier's RPC, outside the range 15888 to 15899 that other EasyTiers on the host may use."""
-
 
 @dataclass(frozen=True)
 class RayPorts:

@@ -9,8 +9,8 @@ from pulumi_command import remote
 
 from components.host import encoded
 from components.member import RayMember, head_of
-from components.plan import ECHO_PORT
 from components.token import ray_token
+from config.defaults import ECHO_PORT
 from config.models import RayHost
 
 

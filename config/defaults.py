@@ -23,3 +23,16 @@ UV_SHA256: dict[Architecture, str] = {
 }
 
 RAY_VERSION = "2.60.0"
+
+ECHO_PORT = 11009
+"""TCP port of the echo service (RFC 862) that every host offers on its overlay address only."""
+RPC_PORT = 15910
+"""Loopback port of EasyTier's RPC, outside the range 15888 to 15899 that other EasyTiers on the host may use."""
+PINNED_PORTS = {
+    "the echo service": range(ECHO_PORT, ECHO_PORT + 1),
+    "EasyTier's RPC": range(RPC_PORT, RPC_PORT + 1),
+    "Ray": range(20001, 20010),
+    "Ray's workers": range(20100, 21100),
+    "Ray Client": range(23000, 24000),
+}
+"""What listens on every host at ports that no setting moves: they lie below Linux's ephemeral range (32768 and up)."""

@@ -57,8 +57,8 @@ Port = Annotated[Integer, Field(ge=1, le=65535)]
 
 # EasyTier cuts a host name at 32 characters without a word; RFC 1123 gives the alphabet.
 HostName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$", strict=True)]
-# IFNAMSIZ is 16 in Linux, with the closing NUL.
-DeviceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$", strict=True)]
+# IFNAMSIZ is 16 in Linux, with the closing NUL; `.` and `..` are no names (`dev_valid_name` in the kernel).
+DeviceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}$", strict=True)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 # One printable line: what a script, a unit or an environment file can hold without a surprise.
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=4096)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, ip_address
 
+from config.defaults import PINNED_PORTS
 from config.faults import Fault
 from config.models import Bootstrap, Cluster, Overlay, RayHost
 from config.rules.hosts import keyed_bootstraps, keyed_hosts, keyed_nodes
@@ -18,9 +19,11 @@ def faults(cluster: Cluster) -> Iterator[Fault]:
         yield from _direct(cluster)
     else:
         yield from _with_overlay(cluster, cluster.overlay)
+        yield from _range(cluster.overlay.cidr)
         yield from _overlay_addresses(cluster, cluster.overlay.cidr)
         yield from _not_in_the_overlays_range(cluster, cluster.overlay.cidr)
         yield from _listeners(cluster, cluster.overlay)
+    yield from _ports(cluster)
     yield from _public_addresses(cluster)
     yield from _one_entry_per_machine(cluster)
 
@@ -102,13 +105,47 @@ def _not_in_the_overlays_range(cluster: Cluster, cidr: IPv4Network) -> Iterator[
             if text is not None and (address := _address(text)) is not None and address in cidr:
                 rule = f"a host's own address must not be in the overlay's range, {cidr}"
                 yield Fault(f"{key}.{name}", text, rule, "choose another range as cluster.overlay.cidr")
+        if isinstance(host, RayHost):
+            yield from _robots(key, host, cidr)
+
+
+def _robots(key: str, host: RayHost, cidr: IPv4Network) -> Iterator[Fault]:
+    for index, robot in enumerate(host.hardware):
+        for name, value in robot:
+            if name.endswith(("robot_ip", "robot_url")) and value is not None:
+                address = _address(str(value))
+                if address is not None and address in cidr:
+                    rule = f"a robot's address must not be in the overlay's range, {cidr}: its host would look there"
+                    fix = "choose another range as cluster.overlay.cidr"
+                    yield Fault(f"{key}.hardware[{index}].{name}", str(value), rule, fix)
+
+
+def _ports(cluster: Cluster) -> Iterator[Fault]:
+    """Everything that listens on a host has a port of its own."""
+    given = {"cluster.ray.port": cluster.ray.port}
+    if cluster.overlay is not None:
+        given["cluster.overlay.port"] = cluster.overlay.port
+        if cluster.ray.port == cluster.overlay.port:
+            rule = "Ray and EasyTier need a port each"
+            yield Fault("cluster.ray.port", str(cluster.ray.port), rule, "choose another port for one of them")
+    for key, port in given.items():
+        for what, ports in PINNED_PORTS.items():
+            if port in ports:
+                rule = f"{what} listens at {ports[0]}" + (f" to {ports[-1]}" if len(ports) > 1 else "")
+                yield Fault(key, str(port), f"{rule} on every host", "choose another port")
+
+
+def _range(cidr: IPv4Network) -> Iterator[Fault]:
+    if cidr.prefixlen > 30:
+        rule = "must hold at least two hosts; EasyTier would take /32 for /24"
+        yield Fault("cluster.overlay.cidr", str(cidr), rule, "write a larger range, such as 10.10.0.0/24")
+    elif cidr.is_loopback or cidr.is_multicast or cidr.is_link_local or cidr.overlaps(IPv4Network("0.0.0.0/8")):
+        rule = "must be a range that hosts can have addresses in"
+        yield Fault("cluster.overlay.cidr", str(cidr), rule, "write a private range, such as 10.10.0.0/24")
 
 
 def _listeners(cluster: Cluster, overlay: Overlay) -> Iterator[Fault]:
     """Where hosts connect to, each a machine of its own."""
-    if cluster.ray.port == overlay.port:
-        rule = "Ray and EasyTier need a port each"
-        yield Fault("cluster.ray.port", str(cluster.ray.port), rule, "choose another port for one of them")
     first: dict[str, str] = {}
     for key, host in keyed_hosts(cluster):
         is_bootstrap = isinstance(host, Bootstrap)

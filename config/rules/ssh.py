@@ -43,8 +43,8 @@ def _jumps(cluster: Cluster) -> Iterator[Fault]:
         jump = host.ssh.jump
         if jump is None:
             continue
-        others = ", ".join(sorted(name for name in by_name if name != host.name))
         if jump not in by_name or jump == host.name:
+            others = ", ".join(sorted(name for name in by_name if name != host.name))
             rule = "must name another host of this cluster"
             yield Fault(f"{key}.ssh.jump", jump, rule, f"write one of: {others}" if others else "remove it")
         elif by_name[jump].ssh.jump is not None:

@@ -13,15 +13,16 @@ from lab.stack import Stack, copy_program
 
 
 @contextmanager
-def lab_with_stack(folder: Path, suffix: str, *, edges: int) -> Generator[Stack, None, None]:
+def lab_with_stack(folder: Path, suffix: str, *, edges: int, clouds: int = 1) -> Generator[Stack, None, None]:
     """A lab with a stack that has settings and nothing else yet.
 
     Args:
         folder: an empty one, for the project.
         suffix: tells labs of one test run apart.
         edges: number of edges.
+        clouds: number of cloud nodes.
     """
-    with session.running(session.name_for_tests(suffix), edges=edges) as lab:
+    with session.running(session.name_for_tests(suffix), edges=edges, clouds=clouds) as lab:
         stack = Stack(copy_program(folder), lab)
         stack.create(secret=f"canary-{secrets.token_hex(16)}")
         yield stack

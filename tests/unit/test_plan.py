@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from components.plan import RayPorts, make_plan
+from config.defaults import PINNED_PORTS
 from config.load import parse
 from tests.example_settings import guide, guide_with_edges
 
@@ -51,6 +52,9 @@ def test_every_ray_port_is_below_the_ephemeral_range_and_in_the_firewall() -> No
     allowed = ports.firewall.split(", ")
     assert set(map(str, ports.fixed)) < set(allowed)
     assert "20100-21099" in allowed
+    pinned = {port for ports in PINNED_PORTS.values() for port in ports}
+    workers = range(ports.first_worker, ports.last_worker + 1)
+    assert {*ports.fixed, *workers} - {ports.gcs} <= pinned, "the settings must not give these to anything else"
 
 
 def test_ray_start_pins_every_port_that_a_flag_can_pin() -> None:

@@ -123,7 +123,7 @@ def test_a_host_name_is_one_that_easytier_does_not_cut(name: str) -> None:
     assert only_fault(raw).key == "cluster.edges[0].name"
 
 
-@pytest.mark.parametrize("device", ["e" * 16, "a/b", "", "et 0"])
+@pytest.mark.parametrize("device", ["e" * 16, "a/b", "", "et 0", ".", ".."])
 def test_a_device_name_is_one_that_linux_allows(device: str) -> None:
     raw = guide()
     raw["overlay"] = {"device": device}

@@ -161,6 +161,24 @@ class TestBootstraps:
         raw["ray"] = {"port": 11010}
         assert only_fault(raw).key == "cluster.ray.port"
 
+    @pytest.mark.parametrize("port", [11009, 15910, 20001, 20500, 23000])
+    @pytest.mark.parametrize("section", ["ray", "overlay"])
+    def test_a_port_that_something_listens_at_on_every_host_is_refused(self, section: str, port: int) -> None:
+        raw = guide()
+        raw[section] = {"port": port}
+        assert only_fault(raw).key == f"cluster.{section}.port"
+
+    @pytest.mark.parametrize("cidr", ["10.10.0.0/31", "10.10.0.1/32", "127.0.0.0/8", "224.0.0.0/4", "0.0.0.0/0"])
+    def test_the_range_is_one_that_hosts_can_have_addresses_in(self, cidr: str) -> None:
+        raw = guide()
+        raw["overlay"] = {"cidr": cidr}
+        assert faults(raw)[0].key == "cluster.overlay.cidr"
+
+    def test_a_robot_is_not_in_the_overlays_range(self) -> None:
+        raw = guide()
+        raw["edges"][0]["hardware"] = [{"type": "Franka", "robot_ip": "10.10.0.99"}]
+        assert only_fault(raw).key == "cluster.edges[0].hardware[0].robot_ip"
+
 
 class TestDirectMode:
     """Without `overlay`, every node already reaches every other, at its own address."""
