@@ -80,8 +80,9 @@ def node_groups(hosts: list[Settings], ranks: dict[str, int], told: Settings) ->
 
 
 def robots_groups(host: Settings) -> list[str]:
-    """Labels of the groups that the robots of a host say they are in, right or not."""
-    return [str(one["group"]) for one in host.get("hardware", []) if "group" in one]
+    """Labels of the groups that the robots of a host are said to be in, right or not."""
+    first = next(iter(groups_of(host)), "")
+    return [str(one.get("group", first)) for one in host.get("hardware", [])]
 
 
 def env_config(config: Settings, members: list[Settings], ranks: dict[str, int], out: set[str]) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def hardware(robot: Settings, host: Settings, ranks: dict[str, int]) -> dict[str
     for name, value in robot.items():
         if name.endswith("controller_host"):
             found[name.replace("_host", "_node_rank")] = ranks.get(value, NOWHERE)
-        elif name not in ("type", "group"):
+        elif name not in ("type", "group", "node_rank"):
             found[name] = value
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from config.faults import Fault
-from tests.proof.drafts import Settings, counts
+from tests.proof.drafts import Settings, counts, groups_of
 
 STRICTER: tuple[tuple[str, str, str], ...] = (
     # Pattern of the key, pattern of the rule, reason.
@@ -80,10 +80,20 @@ STRICTER: tuple[tuple[str, str, str], ...] = (
 
 def why_stricter(fault: Fault, settings: Settings) -> str | None:
     """Why the settings refuse what RLinf takes; None where that is not meant."""
-    host = re.match(r"cluster\.(cloud|edges)\[(\d+)\]", fault.key)
-    if host and not counts(settings[host[1]][int(host[2])]):
+    if is_about_hosts_out(fault, settings):
         return "hosts that are out are checked as well, since they may come back"
     for key, rule, reason in STRICTER:
         if re.fullmatch(f"(cluster\\.)?(rlinf\\.component_)?{key}", fault.key) and re.search(rule, fault.rule):
             return reason
     return None
+
+
+def is_about_hosts_out(fault: Fault, settings: Settings) -> bool:
+    """Whether a fault is one of a host that does not count, or of a group that has no other."""
+    host = re.match(r"cluster\.(cloud|edges)\[(\d+)\]", fault.key)
+    if host:
+        return not counts(settings[host[1]][int(host[2])])
+    group = re.match(r"cluster\.rlinf\.node_groups\.(.*)\.env_configs\[", fault.key)
+    hosts = [{"group": "cloud", **each} for each in settings["cloud"]]
+    hosts += [{"group": "edge", **each} for each in settings["edges"]]
+    return bool(group) and not any(counts(each) and group[1] in groups_of(each) for each in hosts)

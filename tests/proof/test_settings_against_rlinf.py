@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 
 from tests.proof.agreement import Case, Tally, agree
 from tests.proof.breaks import BREAKS, broken
@@ -45,6 +45,7 @@ def test_what_we_accept_rlinf_accepts_and_places_as_we_say_and_what_we_refuse_it
     )
     @given(chosen(case))
     def check(drawn: Case) -> None:
+        note(str(drawn))
         agree(oracle, drawn, tally)
 
     check()
