@@ -162,6 +162,18 @@ def node_group(some: Choices, settings: Settings) -> None:
     settings["rlinf"]["component_placement"][component] = {"node_group": some.of(GROUPS), "placement": text}
 
 
+def all_for_one(some: Choices, settings: Settings) -> None:
+    """One process with all of two groups, which may be on one node and of two kinds."""
+    host = a_host(some, settings)
+    groups = host.get("group")
+    if not isinstance(groups, list) or len(groups) < 2:
+        host["group"] = groups = ["gpu", "arm"]
+        host["hardware"] = [{"type": some.of(("Turtle2", "DOSW1")), "group": "arm"}]
+        host["gpus"] = some.between(0, 2)
+    value = {"node_group": ",".join(map(str, groups)), "placement": some.of(("all:0", "all", "0-1:0", "0-2:0"))}
+    settings["rlinf"]["component_placement"] = {"env": value}
+
+
 def component(some: Choices, settings: Settings) -> None:
     """One more component, or no more than one."""
     name: Any = some.of(COMPONENTS)
@@ -317,6 +329,7 @@ BREAKS: dict[str, Break] = {
         placement,
         placement_by_one,
         node_group,
+        all_for_one,
         component,
         accelerators,
         group_of_host,

@@ -119,6 +119,14 @@ BY_HAND = {
         ACCEPTED,
         wrote([machine(2, group=["a", "b"]), machine(1, group="b")], {"actor": on("a,b", "0-4")}),
     ),
+    "a process has resources of one kind": (
+        REFUSED,
+        wrote([machine(1, group=["a", "b"], robots=[{**TURTLE, "group": "b"}])], {"env": on("a,b", "0-1:0")}),
+    ),
+    "processes of one component may have resources of two kinds": (
+        ACCEPTED,
+        wrote([machine(1, group=["a", "b"], robots=[{**TURTLE, "group": "b"}])], {"env": on("a,b", "0-1")}),
+    ),
     "processes come in the order of their nodes": (
         REFUSED,
         wrote([machine(1), machine(1)], {"actor": on("edge,cloud", "0-1")}),
