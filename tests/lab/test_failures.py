@@ -66,6 +66,7 @@ class TestBeforeAnythingIsCreated:
 class TestOnTheWayToAHost:
     """A host that can't be reached is named with the fix; the others are done and recorded."""
 
+    @pytest.mark.long
     def test_a_host_that_does_not_answer(self, stack: Stack) -> None:
         def edit(cluster: dict[str, Any]) -> None:
             quickly(cluster)
@@ -162,6 +163,7 @@ class TestAnUpdateThatFails:
         ok(stack.lab.exec("edge-1", "ping", "-c", "1", "-W", "10", "10.10.0.1"))
         assert service_pids(stack, "edge-1") == before
 
+    @pytest.mark.long
     def test_a_new_secret_reaches_every_host(self, stack: Stack) -> None:
         stack.pulumi("config", "set", "--secret", "networkSecret", stdin="another-secret-for-everyone")
         assert "updated" in stack.up()
@@ -171,6 +173,7 @@ class TestAnUpdateThatFails:
             assert "ET_NETWORK_SECRET=another-secret-for-everyone" in environment
 
 
+@pytest.mark.long
 class TestDestroyWithAHostThatIsGone:
     """It ends in bounded time, names the host, and passes once the host is back. Runs last."""
 
