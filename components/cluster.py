@@ -39,7 +39,6 @@ def _gate(node: RayMember, head: RayMember, ray: Mapping[str, remote.Command]) -
     return node.host.run(
         "gate",
         {
-            "REPAIR": settings.cluster.repair or "",
             "NODES": lines.apply(lambda told: "; ".join(map(str.strip, told))),
             "RLINF_CONFIG_NAME": config_name(settings.cluster),
             "RLINF_CONFIG_BASE64": encoded(render_config(settings.cluster, settings.base_config)),

@@ -51,7 +51,6 @@ def _membership(host: MemberHost, depends_on: Sequence[pulumi.Resource]) -> remo
     return host.host.run(
         "overlay",
         {
-            "REPAIR": cluster.repair or "",
             "OVERLAY_IP": host.member.ip,
             "DEVICE": overlay.device,
             "TOML_BASE64": encoded(render_toml(overlay, host.member)),

@@ -58,6 +58,8 @@ class Host:
     connection: remote.ConnectionArgs
     connect_timeout: int
     """Seconds for which dialling is tried."""
+    repair: str
+    """`cluster.repair`: any new value runs every script again."""
     lost: bool = False
     """Whether the machine is gone; `connection` is then another host's."""
 
@@ -85,9 +87,9 @@ class Host:
         self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> remote.Command:
         name = f"{self.name}-{step}"
-        limit = f"{self.connect_timeout + (_DIAL_SECONDS + 1) * dial_attempts(self.connect_timeout)}s"
         if self.lost:
             return self._forgotten(name, opts)
+        limit = f"{self.connect_timeout + (_DIAL_SECONDS + 1) * dial_attempts(self.connect_timeout)}s"
         return remote.Command(
             name,
             connection=self.connection,
@@ -136,7 +138,7 @@ class Host:
         )
 
     def _stdin(self, settings: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[str]:
-        return pulumi.Output.all(**{"HOST": self.name, **settings}).apply(settings_text)
+        return pulumi.Output.all(**{"HOST": self.name, "REPAIR": self.repair, **settings}).apply(settings_text)
 
 
 def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
@@ -157,6 +159,7 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
         endpoint=f"{host.ssh.address}:{port}" + (f" through {jump.name}" if jump else ""),
         connection=_connection(settings, ranked(cluster)[0] if host.lost else host),
         connect_timeout=connect_timeout,
+        repair=cluster.repair or "",
         lost=host.lost,
     )
 

@@ -52,9 +52,7 @@ class MemberHost(pulumi.ComponentResource):
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
         self.host: Host = make_host(args.settings, args.host)
-        self.prepared: remote.Command = self.host.prepare(
-            {"REPAIR": args.settings.cluster.repair or "", **prepare}, pulumi.ResourceOptions(parent=self)
-        )
+        self.prepared: remote.Command = self.host.prepare(prepare, pulumi.ResourceOptions(parent=self))
         if pulumi.runtime.is_dry_run():
             # `pulumi up` has it from the host itself.
             self.prepared.stdout.apply(self._warn_of_reboots)

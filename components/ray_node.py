@@ -67,7 +67,6 @@ def _ray(node: RayMember, head: RayMember, depends_on: Sequence[pulumi.Resource]
     return node.host.run(
         "ray",
         {
-            "REPAIR": settings.cluster.repair or "",
             "ROLE": node.member.role,
             "RANK": str(node.member.rank),
             "OVERLAY_IP": node.member.ip,
