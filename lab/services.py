@@ -59,7 +59,7 @@ def start_agent(files: LabFiles, lab: str) -> Process:
     log_path = files.root / "agent.log"
     with log_path.open("ab") as log:
         process = _start(f"{lab}/agent", ["ssh-agent", "-D", "-a", str(files.agent)], log)
-    _await(lambda: True if files.agent.exists() else None, process, "the ssh-agent", log_path)
+    _await(lambda: agent_answers(files.agent), process, "the ssh-agent", log_path)
     added = subprocess.run(
         ["ssh-add", "-q", str(files.client_key)],
         env={**os.environ, "SSH_AUTH_SOCK": str(files.agent)},
@@ -68,6 +68,17 @@ def start_agent(files: LabFiles, lab: str) -> Process:
     if added.returncode != 0:
         raise LabError(f"the ssh-agent refused the operator's key: {added.stderr.strip()}")
     return process
+
+
+def agent_answers(socket: Path) -> bool | None:
+    """True once an ssh-agent answers at that socket, None before: its socket is there earlier than it listens."""
+    asked = subprocess.run(
+        ["ssh-add", "-l"],
+        env={**os.environ, "SSH_AUTH_SOCK": str(socket)},
+        stdin=subprocess.DEVNULL, capture_output=True, check=False,
+    )  # fmt: skip
+    # 2: no agent is reached; 1: it has no keys (ssh-add(1)).
+    return True if asked.returncode in {0, 1} else None
 
 
 def _start(group: str, argv: Sequence[str], log: IO[bytes]) -> Process:

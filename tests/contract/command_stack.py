@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,33 +15,7 @@ from lab.paths import VENV
 
 VERSION = "1.2.1"
 
-_PROGRAM = '''\
-"""The resources of resources.json: name, type, arguments, options; secrets are {"secret": ...}."""
-
-import json
-import pathlib
-
-import pulumi
-import pulumi_command
-
-TYPES = {"remote": pulumi_command.remote.Command, "copy": pulumi_command.remote.CopyToRemote}
-
-
-def value(given):
-    if isinstance(given, dict) and given.keys() == {"secret"}:
-        return pulumi.Output.secret(given["secret"])
-    if isinstance(given, dict) and given.keys() == {"text"}:
-        return pulumi.StringAsset(given["text"])
-    if isinstance(given, dict):
-        return {key: value(each) for key, each in given.items()}
-    return given
-
-
-for name, (kind, arguments, options) in json.loads(pathlib.Path("resources.json").read_text()).items():
-    resource = TYPES[kind](name, **value(arguments), opts=pulumi.ResourceOptions(**options))
-    if kind == "remote":
-        pulumi.export(name, resource.stdout)
-'''
+_PROGRAM = Path(__file__).parent / "programs" / "resources.py"
 
 
 @dataclass
@@ -56,7 +31,7 @@ class Stack:
         """A new project with an empty stack."""
         stack = cls(folder, bin_dirs, pulumi_home)
         (folder / "Pulumi.yaml").write_text("name: contract\nruntime: python\n")
-        (folder / "__main__.py").write_text(_PROGRAM)
+        shutil.copy2(_PROGRAM, folder / "__main__.py")
         (folder / "backend").mkdir()
         stack.write({})
         stack.pulumi("stack", "init", "contract")

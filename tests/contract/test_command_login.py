@@ -14,6 +14,7 @@ from typing import Any
 import asyncssh
 import pytest
 
+from lab.services import agent_answers
 from tests.contract.command_harness import REMOTE, CallError, Json, Provider, eventually
 from tests.contract.command_sshd import PASSPHRASE, Key, Keyring, Sshd
 from tests.contract.conftest import StartProvider, StartSshd
@@ -211,7 +212,7 @@ def agent(folder: Path, *keys: Key) -> Generator[str]:
     socket = folder / "agent.sock"
     process = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
     try:
-        eventually(lambda: socket.exists() or None, "the agent's socket")
+        eventually(lambda: agent_answers(socket), "the agent")
         for key in keys:
             environment = {**os.environ, "SSH_AUTH_SOCK": str(socket)}
             subprocess.run(["ssh-add", "-q", str(key.path)], env=environment, check=True)

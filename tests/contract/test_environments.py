@@ -22,32 +22,7 @@ from tests.contract.command_sshd import Keyring, Sshd
 
 pytestmark = pytest.mark.slow
 
-_PROGRAM = '''\
-"""Reads the settings as the program does, and notes on each host what it read."""
-
-import getpass
-
-import pulumi
-from pulumi_command import remote
-
-from components.host import make_host
-from config.load import load
-
-settings = load()
-for entry in settings.cluster.nodes:
-    host = make_host(settings, entry)
-    note = f"tee -a {entry.env['JOURNAL']} > /dev/null && echo"
-    remote.Command(
-        f"{host.name}-note",
-        connection=host.connection,
-        create=f"{note} up-{host.name}",
-        delete=f"echo down-{host.name} >> {entry.env['JOURNAL']}",
-        stdin=settings.network_secret.apply(lambda secret: secret + chr(10)),
-        logging=remote.Logging.NONE,
-        add_previous_output_in_env=False,
-    )
-pulumi.export("network", settings.cluster.overlay.network)
-'''
+_PROGRAM = Path(__file__).parent / "programs" / "noted_settings.py"
 
 PASSPHRASES = {"dev": "passphrase-of-dev", "prod": "passphrase-of-prod"}
 SECRETS = {"dev": "canary-network-secret-of-dev", "prod": "canary-network-secret-of-prod"}
@@ -63,7 +38,7 @@ class Clone:
     home: Path
 
     @classmethod
-    def make(cls, folder: Path, backend: Path, bin_dirs: list[Path], home: Path, program: str | None) -> Clone:
+    def make(cls, folder: Path, backend: Path, bin_dirs: list[Path], home: Path, program: Path | None) -> Clone:
         """A fresh checkout: what is committed, and no stack's settings yet."""
         folder.mkdir()
         backend.mkdir(exist_ok=True)
@@ -74,7 +49,7 @@ class Clone:
                 shutil.copy2(CLONE / name, folder / name)
         (folder / ".venv").symlink_to(VENV)
         if program is not None:
-            (folder / "__main__.py").write_text(program)
+            shutil.copy2(program, folder / "__main__.py")
         return cls(folder, backend, bin_dirs, home)
 
     def pulumi(self, stack: str, *argv: str, stdin: str = "", passphrase: str | None = None) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,28 +19,7 @@ from tests.contract.conftest import StartSshd
 
 pytestmark = pytest.mark.slow
 
-_PROGRAM = f'''\
-"""The commands of hosts.json, made by the program's own `Host`."""
-
-import json
-import pathlib
-import sys
-
-sys.path.insert(0, {str(CLONE)!r})
-
-import pulumi
-import pulumi_command
-
-from components.host import Host
-
-for name, given in json.loads(pathlib.Path("hosts.json").read_text()).items():
-    connection = pulumi_command.remote.ConnectionArgs(**given["connection"])
-    host = Host(name, "nobody", given["endpoint"], connection, connect_timeout=5, lost=given["lost"])
-    for step in given["steps"]:
-        note = f"cat > /dev/null; echo {{name}}-{{step}}-"
-        up, down = (f"{{note}}{{word}} >> {{given['journal']}}" for word in ("up", "down"))
-        host._command(step, up, down, pulumi.Output.secret(given["settings"]), pulumi.ResourceOptions())
-'''
+_PROGRAM = Path(__file__).parent / "programs" / "lost_hosts.py"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +37,9 @@ def stack(command_plugin: Path, bin_dirs: list[Path], tmp_path: Path) -> Stack:
     command_stack.install(command_plugin, bin_dirs, home)
     (folder / "hosts.json").write_text("{}")
     stack = Stack.create(folder, bin_dirs, home)
-    (folder / "__main__.py").write_text(_PROGRAM)
+    shutil.copy2(_PROGRAM, folder / "__main__.py")
+    for package in ("components", "config"):
+        (folder / package).symlink_to(CLONE / package)
     return stack
 
 

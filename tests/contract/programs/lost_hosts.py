@@ -1,0 +1,17 @@
+"""The commands of hosts.json, made by the program's own `Host`."""
+
+import json
+import pathlib
+
+import pulumi
+import pulumi_command
+
+from components.host import Host
+
+for name, given in json.loads(pathlib.Path("hosts.json").read_text()).items():
+    connection = pulumi_command.remote.ConnectionArgs(**given["connection"])
+    host = Host(name, "nobody", given["endpoint"], connection, connect_timeout=5, repair="", lost=given["lost"])
+    for step in given["steps"]:
+        note = f"cat > /dev/null; echo {name}-{step}-"
+        up, down = (f"{note}{word} >> {given['journal']}" for word in ("up", "down"))
+        host._command(step, up, down, pulumi.Output.secret(given["settings"]), pulumi.ResourceOptions())
