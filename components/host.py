@@ -24,6 +24,7 @@ from components.failure import explain
 from config.load import Settings
 from config.models import Bootstrap, RayHost
 from config.ranks import ranked
+from config.reach import WayIn, way_in
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LIBEXEC = "/opt/rlinf-cloud-edge/libexec"
@@ -142,23 +143,20 @@ class Host:
 
 
 def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
-    """The machine of one entry of the settings, with the defaults of `cluster.ssh` filled in."""
+    """The machine of one entry of the settings."""
     cluster = settings.cluster
-    by_name = {other.name: other for other in cluster.hosts}
-    connect_timeout = host.ssh.connect_timeout or cluster.ssh.connect_timeout
-    port = host.ssh.port or cluster.ssh.port
-    jump = by_name[host.ssh.jump] if host.ssh.jump else None
-    if host.ssh.host_key is None and not host.lost:
+    way = way_in(cluster, host)
+    if way.host_key is None and not host.lost:
         pulumi.log.warn(
             f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
-            f"ssh-keyscan -t ed25519 -p {port} {host.ssh.address}"
+            f"ssh-keyscan -t ed25519 -p {way.port} {way.address}"
         )
     return Host(
         name=host.name,
-        user=host.ssh.user or cluster.ssh.user,
-        endpoint=f"{host.ssh.address}:{port}" + (f" through {jump.name}" if jump else ""),
-        connection=_connection(settings, ranked(cluster)[0] if host.lost else host),
-        connect_timeout=connect_timeout,
+        user=way.user,
+        endpoint=way.endpoint,
+        connection=_connection(settings, way_in(cluster, ranked(cluster)[0]) if host.lost else way),
+        connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
         lost=host.lost,
     )
@@ -176,23 +174,21 @@ class _Login(TypedDict):
     dial_error_limit: int
 
 
-def _login(settings: Settings, host: Bootstrap | RayHost) -> _Login:
-    ssh = settings.cluster.ssh
+def _login(settings: Settings, way: WayIn) -> _Login:
     return _Login(
-        host=host.ssh.address,
-        port=host.ssh.port or ssh.port,
-        user=host.ssh.user or ssh.user,
-        host_key=host.ssh.host_key,
-        private_key=settings.private_keys.get(host.name),
+        host=way.address,
+        port=way.port,
+        user=way.user,
+        host_key=way.host_key,
+        private_key=settings.private_keys.get(way.name),
         per_dial_timeout=_DIAL_SECONDS,
-        dial_error_limit=dial_attempts(host.ssh.connect_timeout or ssh.connect_timeout),
+        dial_error_limit=dial_attempts(way.connect_timeout),
     )
 
 
-def _connection(settings: Settings, host: Bootstrap | RayHost) -> remote.ConnectionArgs:
-    jump = next((other for other in settings.cluster.hosts if other.name == host.ssh.jump), None)
-    proxy = remote.ProxyConnectionArgs(**_login(settings, jump)) if jump else None
-    return remote.ConnectionArgs(**_login(settings, host), proxy=proxy)
+def _connection(settings: Settings, way: WayIn) -> remote.ConnectionArgs:
+    proxy = remote.ProxyConnectionArgs(**_login(settings, way.jump)) if way.jump else None
+    return remote.ConnectionArgs(**_login(settings, way), proxy=proxy)
 
 
 def settings_text(settings: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from components.plan import Member, Plan, RayPorts
 from config.defaults import RPC_PORT
 from config.load import Settings
 from config.models import Bootstrap, Cluster, RayHost
+from config.reach import way_in
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class RayMember(MemberHost):
 
     def __init__(self, kind: str, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster = args.settings.cluster
-        user = args.host.ssh.user or cluster.ssh.user
+        user = way_in(cluster, args.host).user
         network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster)
         super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, user)}, opts)
 

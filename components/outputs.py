@@ -9,6 +9,7 @@ from components.plan import Plan
 from components.rlinf import config_name, render_config
 from config.base_config import BaseConfig
 from config.models import Cluster
+from config.reach import way_in
 
 _CONFIG_ON_HEAD = "/etc/rlinf-cloud-edge/rlinf"
 _LAUNCHER = "/opt/rlinf-cloud-edge/libexec/launch.sh"
@@ -74,9 +75,7 @@ def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
     entries = {host.name: host for host in cluster.hosts}
     table: list[Node] = []
     for member in plan.members:
-        ssh = entries[member.name].ssh
-        through = f" through {ssh.jump}" if ssh.jump else ""
-        reached = f"{ssh.user or cluster.ssh.user}@{ssh.address}:{ssh.port or cluster.ssh.port}{through}"
+        way = way_in(cluster, entries[member.name])
         table.append(
             Node(
                 name=member.name,
@@ -85,7 +84,7 @@ def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
                 rank=member.rank,
                 overlay_ip=member.ip,
                 state=member.state,
-                reached=reached,
+                reached=f"{way.user}@{way.endpoint}",
             )
         )
     return table
@@ -107,22 +106,21 @@ def ssh_config(cluster: Cluster) -> str:
     for host in cluster.hosts:
         if host.lost:
             continue
-        ssh = host.ssh
+        way = way_in(cluster, host)
         lines = [
-            f"Host {host.name}",
-            f"  HostName {ssh.address}",
-            f"  Port {ssh.port or cluster.ssh.port}",
-            f"  User {ssh.user or cluster.ssh.user}",
-            f"  HostKeyAlias {host.name}",
+            f"Host {way.name}",
+            f"  HostName {way.address}",
+            f"  Port {way.port}",
+            f"  User {way.user}",
+            f"  HostKeyAlias {way.name}",
         ]
-        key_file = ssh.key_file or cluster.ssh.key_file
-        if key_file is not None:
-            lines += [f"  IdentityFile {json.dumps(key_file, ensure_ascii=False)}", "  IdentitiesOnly yes"]
-        if ssh.host_key is not None:
+        if way.key_file is not None:
+            lines += [f"  IdentityFile {json.dumps(way.key_file, ensure_ascii=False)}", "  IdentitiesOnly yes"]
+        if way.host_key is not None:
             # known_hosts without a file of its own: the key as the settings pin it.
-            lines.append(f"  KnownHostsCommand /bin/echo {host.name} {ssh.host_key}")
-        if ssh.jump is not None:
-            lines.append(f"  ProxyJump {ssh.jump}")
+            lines.append(f"  KnownHostsCommand /bin/echo {way.name} {way.host_key}")
+        if way.jump is not None:
+            lines.append(f"  ProxyJump {way.jump.name}")
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from config.base_config import BaseConfig, read_base_config
 from config.faults import Fault, SettingsError, from_validation
-from config.models import Bootstrap, Cluster, RayHost
+from config.models import Cluster
+from config.reach import way_in
 from config.rules import faults_of, faults_of_secret
 from config.salvage import in_doubt, salvaged
 from config.shared import extended
@@ -124,7 +125,7 @@ def _key_files(cluster: Cluster) -> dict[str, pulumi.Output[str]]:
     keys: dict[str, pulumi.Output[str]] = {}
     faults: list[Fault] = []
     for host in cluster.hosts:
-        name = _key_file(cluster, host)
+        name = way_in(cluster, host).key_file
         if name is None:
             continue
         if name not in contents:
@@ -139,7 +140,3 @@ def _key_files(cluster: Cluster) -> dict[str, pulumi.Output[str]]:
     if faults:
         raise SettingsError(faults)
     return keys
-
-
-def _key_file(cluster: Cluster, host: Bootstrap | RayHost) -> str | None:
-    return host.ssh.key_file or cluster.ssh.key_file
