@@ -22,8 +22,9 @@ _MEANINGS = (
     (
         re.compile(r"host key mismatch", re.IGNORECASE),
         (
-            "shows another host key than ssh.host_key. If the machine was set up anew, print its key there with "
-            "`cat /etc/ssh/ssh_host_ed25519_key.pub` and correct ssh.host_key; if not, somebody may be in between"
+            "shows another host key than ssh.host_key. If the machine was set up anew, what Pulumi knows of it is "
+            "gone: set lost: true on it and run pulumi up, then put its new key into ssh.host_key (print it there with "
+            "`cat /etc/ssh/ssh_host_ed25519_key.pub`) and take lost away; if not, somebody may be in between"
         ),
     ),
     (

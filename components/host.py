@@ -55,7 +55,9 @@ class Host:
     user: str
     """The account that we log in as, and that Ray runs as."""
     endpoint: str
-    """`address:port`, with the jump host where there is one: what makes this machine this machine."""
+    """`address:port`, with the jump host where there is one."""
+    identity: str
+    """What makes this machine this machine."""
     connection: remote.ConnectionArgs
     connect_timeout: int
     """Seconds for which dialling is tried."""
@@ -101,7 +103,7 @@ class Host:
             add_previous_output_in_env=False,
             logging=remote.Logging.STDERR,
             # Another machine is another host: the old one is cleaned first, over the old connection.
-            triggers=[self.endpoint],
+            triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
@@ -127,7 +129,7 @@ class Host:
             create="true",
             add_previous_output_in_env=False,
             logging=remote.Logging.STDERR,
-            triggers=[self.endpoint],
+            triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
@@ -155,6 +157,7 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
         name=host.name,
         user=way.user,
         endpoint=way.endpoint,
+        identity=way.identity,
         connection=_connection(settings, way_in(cluster, ranked(cluster)[0]) if host.lost else way),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
