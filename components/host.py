@@ -11,6 +11,7 @@ import functools
 import gzip
 import hashlib
 import io
+import json
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,19 +72,30 @@ class Host:
         stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
         return self._command("prepare", "exec bash -s -- up", "exec bash -s -- down", stdin, opts)
 
-    def run(self, step: str, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
+    def run(
+        self,
+        step: str,
+        settings: Mapping[str, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions,
+        *,
+        planned: Sequence[str] = (),
+    ) -> remote.Command:
         """Runs `scripts/<step>.sh up` as root; destroying the resource runs it with `down`.
 
         Args:
             step: name of the script.
             settings: what it reads on standard input; kept as a secret.
             opts: parent and dependencies.
+            planned: where the settings depend on other commands' results, what is known of them in a preview.
         """
         script = f"{LIBEXEC}/{step}.sh"
         sudo = "" if self.user == "root" else "sudo -n "
         stdin = pulumi.Output.secret(self._stdin({**settings, "SCRIPTS": scripts_digest()}))
+        # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that the
+        # preview shows what will be done, the command line changes with what is planned, too.
+        mark = f" # {mark_of(planned)}" if planned else ""
         return self._command(
-            step, f"exec {sudo}{script} up", f"test ! -e {script} || exec {sudo}{script} down", stdin, opts
+            step, f"exec {sudo}{script} up{mark}", f"test ! -e {script} || exec {sudo}{script} down", stdin, opts
         )
 
     def _command(
@@ -209,6 +221,11 @@ def settings_text(settings: Mapping[str, str]) -> str:
 def encoded(text: str) -> str:
     """Several lines as one: base64."""
     return base64.b64encode(text.encode()).decode()
+
+
+def mark_of(planned: Sequence[str]) -> str:
+    """Four digits that change with what is planned: shown to everybody, so too few to guess a password by."""
+    return hashlib.sha256(json.dumps(planned).encode()).hexdigest()[:4]
 
 
 @functools.cache

@@ -89,6 +89,29 @@ def replaced(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
 
 
 OTHER_HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPZiiLYGu7WvGcoIquggsIuPnw07YCXXts3HJY5i5KZg"
+
+
+@pytest.mark.parametrize(
+    ("settings", "marked"),
+    [
+        ({"env": {"CAMERA": "1"}}, {"edge-1-ray", "cloud-1-gate"}),
+        ({"gpus": 0}, set[str]()),
+        ({"group": "robots"}, {"cloud-1-gate"}),
+    ],
+)
+def test_a_preview_shows_the_commands_whose_settings_wait_for_others(
+    settings: dict[str, Any], marked: set[str]
+) -> None:
+    raw = guide()
+    before = run_program(raw).commands
+    raw["edges"][0].update(settings)
+    for component in raw["rlinf"]["component_placement"].values():
+        if component["node_group"] == "edge":
+            component["node_group"] = settings.get("group", "edge")
+    after = run_program(raw).commands
+    assert {name for name in before if before[name]["create"] != after[name]["create"]} == marked
+
+
 EDGE_1 = {"edge-1-prepare", "edge-1-overlay", "edge-1-ray"}
 
 
