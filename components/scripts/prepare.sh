@@ -175,6 +175,7 @@ install_scripts() {
       *) install -m 0644 "$file" "$OPT/libexec/" ;;
     esac
   done
+  note_written prepare "$OPT"/libexec/*
 }
 
 # install_failed MESSAGE: whatever fails on a full disk fails for that reason, which the tools say in many ways.
