@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from ray._raylet import GcsClient  # pyright: ignore[reportMissingModuleSource]  # a compiled module
+from ray._raylet import GcsClient  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from components.token import ray_token
-from lab import keys
+from lab import faults, keys, network, topology
 from lab.stack import Stack
 from tests.lab.change_fixtures import easytier_release, mirror_of, planned, ray_wheels
 from tests.lab.cluster_fixtures import lab_with_stack, ok, ray_python, service_pids
@@ -251,6 +251,8 @@ class TestLogin:
         route = ok(stack.lab.exec("edge-1", "ip", "route", "show", "default")).split("\n")[0].split()
         ok(stack.lab.exec("edge-1", "ip", "address", "del", f"{old}/24", "dev", "host0"))
         ok(stack.lab.exec("edge-1", "ip", "route", "replace", "default", "via", route[2]))
+        let_in = f"insert rule inet router forward ip daddr {new} tcp dport 22 accept"
+        network.run_in(topology.router_namespace(stack.lab.name, 1), "nft", *let_in.split())
         try:
             settings(stack, lambda cluster: cluster["edges"][0]["ssh"].update(address=new))
             assert changed(stack, steps("prepare", "overlay", "ray", hosts=["edge-1"])) == set()
@@ -259,6 +261,34 @@ class TestLogin:
             ok(stack.lab.exec("edge-1", "ip", "address", "add", f"{old}/24", "dev", "host0"))
         settings(stack)
         stack.up()
+
+
+class TestSetUpAnew:
+    """A machine that shows another host key is another machine, and what was known of the old one can't be undone."""
+
+    def test_it_takes_its_place_once_the_old_one_is_said_to_be_lost(self, stack: Stack) -> None:
+        lab = stack.lab.lab
+        edge = lab.host("edge-1")
+
+        def quickly(cluster: dict[str, Any]) -> None:
+            cluster["edges"][0]["ssh"]["connect_timeout"] = 5
+
+        def new_key(cluster: dict[str, Any]) -> None:
+            cluster["edges"][0]["ssh"]["host_key"] = keys.public_key(faults.other_host_key(lab, edge))
+
+        settings(stack, quickly)
+        stack.up()
+        faults.wrong_host_key(lab, edge)
+        settings(stack, quickly, new_key)
+        told = stack.run("up", "--yes", "--skip-preview").stdout
+        assert "edge-1 (192.168.1.20:22 through bootstrap) " in told
+        assert "set lost: true on it and run pulumi up" in told
+        settings(stack, lambda cluster: cluster["edges"][0].update(lost=True))
+        stack.up()
+        settings(stack, quickly, new_key)
+        stack.up()
+        assert judge_of(stack).whole == "3 of 3 nodes 0=10.10.0.10 1=10.10.0.11 2=10.10.0.13"
+        assert "unchanged" in stack.up()
 
 
 class TestEdgeInTheMiddle:
