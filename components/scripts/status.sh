@@ -46,13 +46,13 @@ tell_ray() {
   mapfile -d '' -t command 2>/dev/null <"/proc/$pid/cmdline" || return 0
   # Until Ray has its address and its head, the service is the script that waits for them.
   [[ ${command[*]} == *"ray start"* ]] || return 0
-  printf 'RANK=%s\n' "$(variable "$pid" RLINF_NODE_RANK)"
-  printf 'RAY_DEVICE=%s\n' "$(variable "$pid" RLINF_COMM_NET_DEVICES)"
+  owner=$(stat --format=%U "/proc/$pid")
+  printf 'RANK=%s\n' "$(variable "$owner" "$pid" RLINF_NODE_RANK)"
+  printf 'RAY_DEVICE=%s\n' "$(variable "$owner" "$pid" RLINF_COMM_NET_DEVICES)"
   local word
   for word in "${command[@]}"; do
     case $word in --node-ip-address=*) printf 'RAY_IP=%s\n' "${word#*=}" ;; esac
   done
-  owner=$(stat --format=%U "/proc/$pid")
   runuser -u "$owner" -- timeout 10 "${command[0]}" -I -B -c 'import importlib.metadata as m, platform
 print(f"RAY_VERSION={m.version('\''ray'\'')}\nPYTHON_VERSION={platform.python_version()}")' 2>/dev/null || true
   if [[ " ${command[*]} " == *" --head "* ]]; then
@@ -66,7 +66,7 @@ tell_service() {
   printf '%s_BOOT=%s\n' "$1" "$(boot_of "$2")"
 }
 
-# variable PID NAME: from the environment of a running process.
-variable() { tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^$2=//p"; }
+# variable OWNER PID NAME: from the environment of a running process, which in a container not even root may read.
+variable() { runuser -u "$1" -- cat "/proc/$2/environ" 2>/dev/null | tr '\0' '\n' | sed -n "s/^$3=//p"; }
 
 main
