@@ -268,22 +268,22 @@ class TestSetUpAnew:
 
     def test_it_takes_its_place_once_the_old_one_is_said_to_be_lost(self, stack: Stack) -> None:
         lab = stack.lab.lab
-        edge = lab.host("edge-1")
+        edge = lab.host("edge-3")
 
         def quickly(cluster: dict[str, Any]) -> None:
-            cluster["edges"][0]["ssh"]["connect_timeout"] = 5
+            cluster["edges"][1]["ssh"]["connect_timeout"] = 5
 
         def new_key(cluster: dict[str, Any]) -> None:
-            cluster["edges"][0]["ssh"]["host_key"] = keys.public_key(faults.other_host_key(lab, edge))
+            cluster["edges"][1]["ssh"]["host_key"] = keys.public_key(faults.other_host_key(lab, edge))
 
         settings(stack, quickly)
         stack.up()
         faults.wrong_host_key(lab, edge)
         settings(stack, quickly, new_key)
         told = stack.run("up", "--yes", "--skip-preview").stdout
-        assert "edge-1 (192.168.1.20:22 through bootstrap) " in told
+        assert "edge-3 (192.168.3.20:22 through bootstrap) " in told
         assert "set lost: true on it and run pulumi up" in told
-        settings(stack, lambda cluster: cluster["edges"][0].update(lost=True))
+        settings(stack, lambda cluster: cluster["edges"][1].update(lost=True))
         stack.up()
         settings(stack, quickly, new_key)
         stack.up()
