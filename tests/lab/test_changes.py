@@ -263,34 +263,6 @@ class TestLogin:
         stack.up()
 
 
-class TestSetUpAnew:
-    """A machine that shows another host key is another machine, and what was known of the old one can't be undone."""
-
-    def test_it_takes_its_place_once_the_old_one_is_said_to_be_lost(self, stack: Stack) -> None:
-        lab = stack.lab.lab
-        edge = lab.host("edge-3")
-
-        def quickly(cluster: dict[str, Any]) -> None:
-            cluster["edges"][1]["ssh"]["connect_timeout"] = 5
-
-        def new_key(cluster: dict[str, Any]) -> None:
-            cluster["edges"][1]["ssh"]["host_key"] = keys.public_key(faults.other_host_key(lab, edge))
-
-        settings(stack, quickly)
-        stack.up()
-        faults.wrong_host_key(lab, edge)
-        settings(stack, quickly, new_key)
-        told = stack.run("up", "--yes", "--skip-preview").stdout
-        assert "edge-3 (192.168.3.20:22 through bootstrap) " in told
-        assert "set lost: true on it and run pulumi up" in told
-        settings(stack, lambda cluster: cluster["edges"][1].update(lost=True))
-        stack.up()
-        settings(stack, quickly, new_key)
-        stack.up()
-        assert judge_of(stack).whole == "3 of 3 nodes 0=10.10.0.10 1=10.10.0.11 2=10.10.0.13"
-        assert "unchanged" in stack.up()
-
-
 class TestEdgeInTheMiddle:
     """A host that is added or removed is the only one that is touched."""
 
@@ -318,3 +290,31 @@ class TestEdgeInTheMiddle:
     def test_the_order_of_the_list_does_not_matter(self, stack: Stack) -> None:
         settings(stack, lambda cluster: cluster["edges"].reverse())
         assert planned(stack) == {}
+
+
+class TestSetUpAnew:
+    """A machine that shows another host key is another machine, and what was known of the old one can't be undone. Last."""
+
+    def test_it_takes_its_place_once_the_old_one_is_said_to_be_lost(self, stack: Stack) -> None:
+        lab = stack.lab.lab
+        edge = lab.host("edge-3")
+
+        def quickly(cluster: dict[str, Any]) -> None:
+            cluster["edges"][1]["ssh"]["connect_timeout"] = 5
+
+        def new_key(cluster: dict[str, Any]) -> None:
+            cluster["edges"][1]["ssh"]["host_key"] = keys.public_key(faults.other_host_key(lab, edge))
+
+        settings(stack, quickly)
+        stack.up()
+        faults.wrong_host_key(lab, edge)
+        settings(stack, quickly, new_key)
+        told = stack.run("up", "--yes", "--skip-preview").stdout
+        assert "edge-3 (192.168.3.20:22 through bootstrap) " in told
+        assert "set lost: true on it and run pulumi up" in told
+        settings(stack, lambda cluster: cluster["edges"][1].update(lost=True))
+        stack.up()
+        settings(stack, quickly, new_key)
+        stack.up()
+        assert judge_of(stack).whole == "3 of 3 nodes 0=10.10.0.10 1=10.10.0.11 2=10.10.0.13"
+        assert "unchanged" in stack.up()
