@@ -293,7 +293,7 @@ class TestEdgeInTheMiddle:
 
 
 class TestSetUpAnew:
-    """A machine that shows another host key is another machine, and what was known of the old one can't be undone. Last."""
+    """A machine that shows another host key is another machine, and the old one can't be undone any more. Last."""
 
     def test_it_takes_its_place_once_the_old_one_is_said_to_be_lost(self, stack: Stack) -> None:
         lab = stack.lab.lab
