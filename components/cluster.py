@@ -13,6 +13,7 @@ from components.member import RayMember, head_of
 from components.plan import Plan
 from components.ray_node import planned_ray
 from components.rlinf import config_name, render_config
+from components.token import fingerprint
 from config.models import CloudNode
 
 
@@ -48,6 +49,8 @@ def _gate(node: RayMember, head: RayMember, ray: Mapping[str, remote.Command], r
             "RLINF_CONFIG_NAME": config_name(settings.cluster),
             "RLINF_CONFIG_BASE64": encoded(config),
             "PLAN_BASE64": encoded(expected),
+            "MEMBERS": " ".join(sorted(member.name for member in plan.members if member.state != "lost")),
+            "SECRET": settings.network_secret.apply(fingerprint),
         },
         pulumi.ResourceOptions(parent=node, depends_on=list(ray.values())),
         planned=[config, expected, *rays],
