@@ -48,11 +48,12 @@ up() {
   install_scripts
   if [[ -n $EASYTIER_VERSION ]]; then install_release easytier EasyTier "$architecture" unpack_easytier; fi
   if [[ -n $RAY_VERSION ]]; then install_ray "$architecture"; fi
-  trap - EXIT
   if [[ $SERVICE_MANAGER == supervised ]]; then
     say "$HOST: warning: systemd does not run here, so EasyTier and Ray will not survive a reboot of the machine or a restart of the container; bring them back with a new value of cluster.repair"
   fi
   report "$architecture"
+  # Only what could be told to the end is recorded.
+  trap - EXIT
 }
 
 undo() {
