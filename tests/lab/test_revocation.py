@@ -28,7 +28,7 @@ WARNING = f"no longer in the cluster, but with its network secret: {STOLEN}."
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, None]:
-    with lab_with_stack(tmp_path_factory.mktemp("project"), "-revocation", edges=2) as stack:
+    with lab_with_stack(tmp_path_factory.mktemp("project"), "-revoke", edges=2) as stack:
         stack.up()
         yield stack
 
