@@ -169,14 +169,16 @@ python_version() { "$1" -I -c 'import platform; print(platform.python_version())
 
 install_scripts() {
   local file
+  local -a installed=()
   for file in "$here"/*; do
     case $file in
-      */settings) ;;
+      */settings) continue ;;
       *.sh) install -m 0755 "$file" "$OPT/libexec/" ;;
       *) install -m 0644 "$file" "$OPT/libexec/" ;;
     esac
+    installed+=("$OPT/libexec/${file##*/}")
   done
-  note_written prepare "$OPT"/libexec/*
+  note_written prepare "${installed[@]}"
 }
 
 # install_failed MESSAGE: whatever fails on a full disk fails for that reason, which the tools say in many ways.
