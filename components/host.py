@@ -11,6 +11,7 @@ import functools
 import gzip
 import hashlib
 import io
+import json
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,9 @@ class Host:
     user: str
     """The account that we log in as, and that Ray runs as."""
     endpoint: str
-    """`address:port`, with the jump host where there is one: what makes this machine this machine."""
+    """`address:port`, with the jump host where there is one."""
+    identity: str
+    """What makes this machine this machine."""
     connection: remote.ConnectionArgs
     connect_timeout: int
     """Seconds for which dialling is tried."""
@@ -69,19 +72,30 @@ class Host:
         stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
         return self._command("prepare", "exec bash -s -- up", "exec bash -s -- down", stdin, opts)
 
-    def run(self, step: str, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
+    def run(
+        self,
+        step: str,
+        settings: Mapping[str, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions,
+        *,
+        planned: Sequence[str] = (),
+    ) -> remote.Command:
         """Runs `scripts/<step>.sh up` as root; destroying the resource runs it with `down`.
 
         Args:
             step: name of the script.
             settings: what it reads on standard input; kept as a secret.
             opts: parent and dependencies.
+            planned: where the settings depend on other commands' results, what is known of them in a preview.
         """
         script = f"{LIBEXEC}/{step}.sh"
         sudo = "" if self.user == "root" else "sudo -n "
         stdin = pulumi.Output.secret(self._stdin({**settings, "SCRIPTS": scripts_digest()}))
+        # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that the
+        # preview shows what will be done, the command line changes with what is planned, too.
+        mark = f" # {mark_of(planned)}" if planned else ""
         return self._command(
-            step, f"exec {sudo}{script} up", f"test ! -e {script} || exec {sudo}{script} down", stdin, opts
+            step, f"exec {sudo}{script} up{mark}", f"test ! -e {script} || exec {sudo}{script} down", stdin, opts
         )
 
     def _command(
@@ -101,7 +115,7 @@ class Host:
             add_previous_output_in_env=False,
             logging=remote.Logging.STDERR,
             # Another machine is another host: the old one is cleaned first, over the old connection.
-            triggers=[self.endpoint],
+            triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
@@ -127,7 +141,7 @@ class Host:
             create="true",
             add_previous_output_in_env=False,
             logging=remote.Logging.STDERR,
-            triggers=[self.endpoint],
+            triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
@@ -161,6 +175,7 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
         name=host.name,
         user=way.user,
         endpoint=way.endpoint,
+        identity=way.identity,
         connection=_connection(settings, way_in(cluster, ranked(cluster)[0]) if host.lost else way),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
@@ -212,6 +227,11 @@ def settings_text(settings: Mapping[str, str]) -> str:
 def encoded(text: str) -> str:
     """Several lines as one: base64."""
     return base64.b64encode(text.encode()).decode()
+
+
+def mark_of(planned: Sequence[str]) -> str:
+    """Four digits that change with what is planned: shown to everybody, so too few to guess a password by."""
+    return hashlib.sha256(json.dumps(planned).encode()).hexdigest()[:4]
 
 
 @functools.cache

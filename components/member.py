@@ -64,11 +64,6 @@ class MemberHost(pulumi.ComponentResource):
         """The host's place in the plan."""
         return self.args.member
 
-    @property
-    def facts(self) -> pulumi.Output[str]:
-        """The line of facts that the checks end with: `ready architecture=... services=... ray=... python=...`."""
-        return self.prepared.stdout.apply(str.strip)
-
     def _warn_of_reboots(self, facts: str) -> None:
         if "services=supervised" in facts.split():
             pulumi.log.warn(
@@ -86,6 +81,19 @@ class RayMember(MemberHost):
         user = way_in(cluster, args.host).user
         network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster)
         super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, user)}, opts)
+
+    @property
+    def ray_facts(self) -> pulumi.Output[str]:
+        """What the checks have found of Ray: `ray=... python=... venv=...`.
+
+        Of the line that they end with, no more, so that Ray's step does not change with another EasyTier.
+        """
+        return self.prepared.stdout.apply(ray_facts)
+
+
+def ray_facts(line: str) -> str:
+    """Of the line `ready architecture=... ray=... python=... venv=...` what is about Ray."""
+    return " ".join(word for word in line.split() if word.startswith(("ray=", "python=", "venv=")))
 
 
 def head_of(nodes: Sequence[RayMember]) -> RayMember:

@@ -27,10 +27,22 @@ class Node(TypedDict):
     """RLinf node rank; none where the host is no Ray node."""
     overlay_ip: str
     """In direct mode, the host's own address."""
+    device: str
+    """Network device with that address."""
     state: str
     """enabled, disabled or lost."""
     reached: str
     """How Pulumi logs in: `user@address:port`, with the jump host."""
+
+
+class Versions(TypedDict):
+    """What runs on every host."""
+
+    easytier: str | None
+    """None in direct mode."""
+    ray: str
+    python: str | None
+    """Python of Ray, to the part that the settings give; None where they give Ray's environment instead."""
 
 
 class Outputs(TypedDict):
@@ -41,6 +53,7 @@ class Outputs(TypedDict):
     rlinf_config: str
     """YAML text: the `cluster:` block for RLinf, or the base config with it."""
     nodes: list[Node]
+    versions: Versions
     ray_address: str
     """The head's GCS on the overlay, `host:port`."""
     launch: str
@@ -63,6 +76,7 @@ def outputs(cluster: Cluster, plan: Plan, base: BaseConfig | None = None) -> Out
         overlay_ips={member.name: member.ip for member in plan.members if member.state != "lost"},
         rlinf_config=render_config(cluster, base),
         nodes=nodes(cluster, plan),
+        versions=versions(cluster),
         ray_address=plan.ray_address,
         launch=launch(cluster, plan),
         ssh_config=ssh_config(cluster),
@@ -83,11 +97,21 @@ def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
                 group=",".join(member.groups) or None,
                 rank=member.rank,
                 overlay_ip=member.ip,
+                device=member.device,
                 state=member.state,
                 reached=f"{way.user}@{way.endpoint}",
             )
         )
     return table
+
+
+def versions(cluster: Cluster) -> Versions:
+    """The pinned versions."""
+    return Versions(
+        easytier=cluster.overlay.easytier.version if cluster.overlay else None,
+        ray=cluster.ray.version,
+        python=None if cluster.ray.venv else cluster.ray.python,
+    )
 
 
 def launch(cluster: Cluster, plan: Plan) -> str:

@@ -54,35 +54,47 @@ def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in sorted(variables.items()))
 
 
-def _ray(node: RayMember, head: RayMember, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
-    settings = node.args.settings
+def planned_settings(node: RayMember, head: RayMember) -> dict[str, str]:
+    """What a node's `ray.sh` reads that is known before any host was asked."""
     plan = node.args.plan
     ports = plan.ports
-    is_head = node is head
     # The head's two metrics servers take their ports from variables only.
     metrics = {
         "AUTOSCALER_METRIC_PORT": str(ports.autoscaler_metrics),
         "DASHBOARD_METRIC_PORT": str(ports.dashboard_metrics),
     }
+    return {
+        "ROLE": node.member.role,
+        "RANK": str(node.member.rank),
+        "OVERLAY_IP": node.member.ip,
+        "DEVICE": node.member.device,
+        "HEAD_IP": head.member.ip,
+        # Without an overlay there is no echo service.
+        "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
+        "RAY_USER": node.host.user,
+        "RAY_PORTS": ports.firewall,
+        "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
+        "RAY_ENV_BASE64": encoded(environment(node, metrics if node is head else {})),
+        "GCS_PORT": str(ports.gcs),
+        "NODE_MANAGER_PORT": str(ports.node_manager),
+    }
+
+
+def planned_ray(node: RayMember, head: RayMember) -> list[str]:
+    """All that is known of a node's Ray before any host was asked."""
+    ray = node.args.settings.cluster.ray
+    return [*planned_settings(node, head).values(), ray.version, ray.python, ray.venv or ""]
+
+
+def _ray(node: RayMember, head: RayMember, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
     return node.host.run(
         "ray",
         {
-            "ROLE": node.member.role,
-            "RANK": str(node.member.rank),
-            "OVERLAY_IP": node.member.ip,
-            "DEVICE": node.member.device,
-            "HEAD_IP": head.member.ip,
-            # Without an overlay there is no echo service.
-            "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
-            "FACTS": node.facts,
-            "HEAD_FACTS": head.facts,
-            "RAY_USER": node.host.user,
-            "RAY_TOKEN": settings.network_secret.apply(ray_token),
-            "RAY_PORTS": ports.firewall,
-            "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
-            "RAY_ENV_BASE64": encoded(environment(node, metrics if is_head else {})),
-            "GCS_PORT": str(ports.gcs),
-            "NODE_MANAGER_PORT": str(ports.node_manager),
+            **planned_settings(node, head),
+            "FACTS": node.ray_facts,
+            "HEAD_FACTS": head.ray_facts,
+            "RAY_TOKEN": node.args.settings.network_secret.apply(ray_token),
         },
         pulumi.ResourceOptions(parent=node, depends_on=list(depends_on)),
+        planned=planned_ray(node, head),
     )

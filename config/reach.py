@@ -28,8 +28,13 @@ class WayIn:
 
     @property
     def endpoint(self) -> str:
-        """`address:port`, with the jump host where there is one: what makes this machine this machine."""
+        """`address:port`, with the jump host where there is one."""
         return f"{self.address}:{self.port}" + (f" through {self.jump.name}" if self.jump else "")
+
+    @property
+    def identity(self) -> str:
+        """What makes this machine this machine: its host key, since addresses change; without one, where it is."""
+        return self.host_key or self.endpoint
 
 
 def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn:

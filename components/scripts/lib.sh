@@ -59,6 +59,14 @@ put() {
   mv -f "$new" "$1"
 }
 
+# note_written STEP FILE...: notes what a step has written, so that `status.sh` sees what was changed by hand since.
+note_written() {
+  local list=$VAR/written/$1
+  shift
+  install -d -m 0700 "$VAR/written"
+  put "$list" 0600 root:root < <(sha256sum -- "$@")
+}
+
 # wait_for SECONDS COMMAND...: true as soon as the command is, false after that time.
 wait_for() {
   local deadline=$((SECONDS + $1))

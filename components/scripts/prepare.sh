@@ -48,11 +48,12 @@ up() {
   install_scripts
   if [[ -n $EASYTIER_VERSION ]]; then install_release easytier EasyTier "$architecture" unpack_easytier; fi
   if [[ -n $RAY_VERSION ]]; then install_ray "$architecture"; fi
-  trap - EXIT
   if [[ $SERVICE_MANAGER == supervised ]]; then
     say "$HOST: warning: systemd does not run here, so EasyTier and Ray will not survive a reboot of the machine or a restart of the container; bring them back with a new value of cluster.repair"
   fi
   report "$architecture"
+  # Only what could be told to the end is recorded.
+  trap - EXIT
 }
 
 undo() {
@@ -168,13 +169,16 @@ python_version() { "$1" -I -c 'import platform; print(platform.python_version())
 
 install_scripts() {
   local file
+  local -a installed=()
   for file in "$here"/*; do
     case $file in
-      */settings) ;;
+      */settings) continue ;;
       *.sh) install -m 0755 "$file" "$OPT/libexec/" ;;
       *) install -m 0644 "$file" "$OPT/libexec/" ;;
     esac
+    installed+=("$OPT/libexec/${file##*/}")
   done
+  note_written prepare "${installed[@]}"
 }
 
 # install_failed MESSAGE: whatever fails on a full disk fails for that reason, which the tools say in many ways.

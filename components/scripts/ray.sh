@@ -47,7 +47,12 @@ up() {
   if [[ $ROLE == worker ]]; then reach_head; fi
   start "$SERVICE" "${files[@]}" "$UNITS/$SERVICE"
   wait_until_listening
+  if ! nft list table inet rlinf_cloud_edge >/dev/null 2>&1; then
+    say "$HOST: closing Ray's ports to other networks again"
+    "$here/close-ports.sh" "$(main_pid "$SERVICE")"
+  fi
   remove_old_environments
+  note_written ray "${files[@]}" "$UNITS/$SERVICE"
   printf '%s rank=%s ip=%s ray=%s python=%s started=%s\n' "$ROLE" "$RANK" "$OVERLAY_IP" "$(fact ray "$FACTS")" \
     "$(fact python "$FACTS")" "$(invocation "$SERVICE")"
 }
@@ -139,7 +144,7 @@ down() {
 remove() {
   remove_service "$SERVICE"
   if command -v nft >/dev/null; then nft delete table inet rlinf_cloud_edge 2>/dev/null || true; fi
-  rm -rf -- "${files[@]}" "$RUN/$SERVICE.started" "$VAR/ray"
+  rm -rf -- "${files[@]}" "$RUN/$SERVICE.started" "$VAR/ray" "$VAR/written/ray"
   say "$HOST: Ray is gone"
 }
 
