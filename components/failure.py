@@ -31,15 +31,17 @@ _MEANINGS = (
         re.compile(r"handshake failed: EOF", re.IGNORECASE),
         (
             "is reached, but the SSH handshake fails. Most often it shows another host key than ssh.host_key: print "
-            "it there with `cat /etc/ssh/ssh_host_ed25519_key.pub` and compare. If they are equal, check ssh.user and "
-            "that the SSH agent (`ssh-add -l`) or ssh.key_file holds a key of its authorized_keys"
+            "it there with `cat /etc/ssh/ssh_host_ed25519_key.pub` and compare. If they are equal, check ssh.user, and "
+            "that the SSH agent (`ssh-add -l`) or ssh.key_file holds a key of its authorized_keys, or that the secret "
+            "of ssh.password_secret is right"
         ),
     ),
     (
         re.compile(r"unable to authenticate|permission denied|no supported methods remain", re.IGNORECASE),
         (
-            "refuses the login. Check ssh.user, and that the SSH agent (`ssh-add -l`) or ssh.key_file holds a key "
-            "that is in its authorized_keys"
+            "refuses the login, or its jump host does. Check ssh.user, and that the SSH agent (`ssh-add -l`) or "
+            "ssh.key_file holds a key that is in its authorized_keys, or that the secret of ssh.password_secret is "
+            "right"
         ),
     ),
     (

@@ -11,14 +11,16 @@ from config.models.hardware import Dosw1, DualFranka, Franka, GimArm, Robot, Tur
 from config.models.hosts import Bootstrap, CloudNode, EdgeHost, Host, RayHost
 from config.models.overlay import EasyTierFlags, Overlay
 from config.models.ray import Ray
-from config.models.reach import Ssh, SshDefaults
+from config.models.reach import Bastion, Credentials, Ssh, SshDefaults
 from config.models.release import EasyTierRelease, UvRelease
 from config.models.rlinf import EnvConfig, NodeGroup, PlacementOnGroup, Rlinf
 
 __all__ = [
+    "Bastion",
     "Bootstrap",
     "CloudNode",
     "Cluster",
+    "Credentials",
     "Dosw1",
     "DualFranka",
     "EasyTierFlags",

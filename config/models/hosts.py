@@ -20,7 +20,7 @@ from config.models.base import (
     VariableValue,
 )
 from config.models.hardware import Hardware
-from config.models.reach import Ssh
+from config.models.reach import Address, Ssh
 
 Environment = Annotated[dict[VariableName, VariableValue], Hidden()]
 
@@ -32,7 +32,7 @@ class Host(Model):
     """The host's fixed address in the overlay; needed unless there is none (direct mode)."""
     ssh: Ssh
     """How the host is reached."""
-    public_address: Line | None = None
+    public_address: Address | None = None
     """Address at which the other hosts reach this one without the overlay. A bootstrap's defaults to its
     `ssh.address`; a cloud node that has one becomes a further peer of every edge, so that traffic need not pass
     the bootstrap."""
