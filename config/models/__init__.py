@@ -7,6 +7,7 @@ need more than one field of the tree are in `config/rules`; how Pulumi's configu
 
 from config.models.base import Hidden, Model
 from config.models.cluster import Cluster
+from config.models.environment import RayEnvironment
 from config.models.hardware import Dosw1, DualFranka, Franka, GimArm, Robot, Turtle2
 from config.models.hosts import Bootstrap, CloudNode, EdgeHost, Host, RayHost
 from config.models.overlay import EasyTierFlags, Overlay
@@ -36,6 +37,7 @@ __all__ = [
     "Overlay",
     "PlacementOnGroup",
     "Ray",
+    "RayEnvironment",
     "RayHost",
     "Rlinf",
     "Robot",
