@@ -166,11 +166,8 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
     """The machine of one entry of the settings."""
     cluster = settings.cluster
     way = way_in(cluster, host)
-    if way.host_key is None and not host.lost:
-        pulumi.log.warn(
-            f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
-            f"ssh-keyscan -t ed25519 -p {way.port} {way.address}"
-        )
+    if not host.lost:
+        _warn_of_strangers(way)
     return Host(
         name=host.name,
         user=way.user,
@@ -183,6 +180,19 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
     )
 
 
+def _warn_of_strangers(way: WayIn) -> None:
+    """Warns of each host on the way that could be another machine."""
+    hosts = [("ssh.host_key", way)]
+    if way.jump is not None and way.jump.is_bastion:
+        hosts.append(("ssh.jump.host_key", way.jump))
+    for key, host in hosts:
+        if host.host_key is None:
+            pulumi.log.warn(
+                f"{way.name}: no {key}, so another machine could pose as {host.place}. Print the key with the command "
+                f"below, and compare it on the host:\n    {host.show_host_key}"
+            )
+
+
 class _Login(TypedDict):
     """What a connection and a jump host have in common."""
 
@@ -191,17 +201,22 @@ class _Login(TypedDict):
     user: str
     host_key: str | None
     private_key: pulumi.Output[str] | None
+    private_key_password: pulumi.Output[str] | None
+    password: pulumi.Output[str] | None
     per_dial_timeout: int
     dial_error_limit: int
 
 
 def _login(settings: Settings, way: WayIn) -> _Login:
+    proof = settings.proofs[way.credentials]
     return _Login(
         host=way.address,
         port=way.port,
         user=way.user,
         host_key=way.host_key,
-        private_key=settings.private_keys.get(way.name),
+        private_key=proof.private_key,
+        private_key_password=proof.key_passphrase,
+        password=proof.password,
         per_dial_timeout=_DIAL_SECONDS,
         dial_error_limit=dial_attempts(way.connect_timeout),
     )

@@ -78,9 +78,8 @@ class RayMember(MemberHost):
 
     def __init__(self, kind: str, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster = args.settings.cluster
-        user = way_in(cluster, args.host).user
         network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster)
-        super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, user)}, opts)
+        super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, ray_host(args.host))}, opts)
 
     @property
     def ray_facts(self) -> pulumi.Output[str]:
@@ -111,6 +110,7 @@ def overlay_settings(cluster: Cluster) -> dict[str, str]:
         "EASYTIER_URL": easytier.url,
         "EASYTIER_SHA256_X86_64": easytier.sha256.get("x86_64", ""),
         "EASYTIER_SHA256_AARCH64": easytier.sha256.get("aarch64", ""),
+        "EASYTIER_IF_PRESENT": easytier.if_present,
         "OVERLAY_PORT": str(cluster.overlay.port),
         "RPC_PORT": str(RPC_PORT),
     }
@@ -121,19 +121,36 @@ def direct_settings(member: Member) -> dict[str, str]:
     return {"ADDRESS": member.ip, "DEVICE": member.device}
 
 
-def ray_settings(cluster: Cluster, ports: RayPorts, user: str) -> dict[str, str]:
-    """What `prepare.sh` needs to know about Ray."""
+def ray_host(host: Bootstrap | RayHost) -> RayHost:
+    """The entry of a host that can run Ray."""
+    if isinstance(host, RayHost):
+        return host
+    raise TypeError(f"{host.name} is a bootstrap")
+
+
+def ray_settings(cluster: Cluster, ports: RayPorts, host: RayHost) -> dict[str, str]:
+    """What `prepare.sh` needs to know about a host's Ray."""
     ray = cluster.ray
+    environment = cluster.ray_environment(host)
     return {
         "RAY_VERSION": ray.version,
         "RAY_PYTHON": ray.python,
-        "RAY_VENV": ray.venv or "",
+        "RAY_VENV": environment.venv or "",
+        "RAY_ACTIVATE": environment.activate or "",
         "RAY_PORTS": " ".join(map(str, ports.fixed)),
         "RAY_INDEX_URL": ray.index_url or "",
         "RAY_FIND_LINKS": ray.find_links or "",
-        "RAY_USER": user,
+        "RAY_USER": way_in(cluster, host).user,
+        "GPUS": _gpus(cluster, host),
         "UV_VERSION": ray.uv.version,
         "UV_URL": ray.uv.url,
         "UV_SHA256_X86_64": ray.uv.sha256.get("x86_64", ""),
         "UV_SHA256_AARCH64": ray.uv.sha256.get("aarch64", ""),
     }
+
+
+def _gpus(cluster: Cluster, host: RayHost) -> str:
+    """How many accelerators a host must have; nothing where the settings don't say, or where RLinf counts none."""
+    groups = [cluster.rlinf.node_groups.get(label) for label in host.groups]
+    ignored = all(group is not None and group.ignore_hardware for group in groups)
+    return str(host.gpus) if "gpus" in host.model_fields_set and not ignored else ""
