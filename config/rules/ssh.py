@@ -22,7 +22,8 @@ def _host_keys(cluster: Cluster) -> Iterator[Fault]:
         text = host.ssh.host_key
         if text is not None and not _is_public_key(text):
             rule = "must be a public key as in known_hosts, without the address: `ssh-ed25519 AAAA...`"
-            fix = f"print it with: ssh-keyscan -t ed25519 {shown(host.ssh.address)}, and compare it on the host"
+            scanned = shown(host.ssh.address or "localhost")
+            fix = f"print it with: ssh-keyscan -t ed25519 {scanned}, and compare it on the host"
             yield Fault(f"{key}.ssh.host_key", shown(text), rule, fix)
 
 
@@ -50,6 +51,9 @@ def _jumps(cluster: Cluster) -> Iterator[Fault]:
         elif by_name[jump].ssh.jump is not None:
             rule = f"a jump host is reached directly; {jump} itself is reached through {by_name[jump].ssh.jump}"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host that has no jump of its own")
+        elif by_name[jump].ssh.address is None:
+            rule = f"a jump host is reached directly; {jump} itself joins by a script"
+            yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host with an ssh.address")
         elif by_name[jump].lost and not host.lost:
             rule = f"{jump} is lost, so nothing is reached through it"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through another host, or mark this one as lost as well")
