@@ -303,7 +303,7 @@ class TestRefused:
             cluster["edges"][1]["gpus"] = 4
 
         pids = services(ways.stack)
-        put(ways.stack, "edge-2", "/usr/local/bin/easytier-core", "#!/bin/sh\nexec sleep 600\n", mode="0755")
+        put(ways.stack, "edge-2", "/usr/local/bin/easytier-core", "#!/bin/sh\nsleep 600\n", mode="0755")
         ok(ways.stack.lab.exec("edge-2", "systemd-run", "--unit=foreign", "/usr/local/bin/easytier-core"))
         ways.stack.change(edit)
         try:
@@ -330,7 +330,7 @@ class TestRefused:
         [
             ("exit 0", "it ends the shell it runs in"),
             ("echo told why >&2; false", "it ends with 1: told why"),
-            ("true", "after 'true', ray is not to be found"),
+            ("true", "after 'true', python is not to be found"),
         ],
     )
     def test_an_activation_that_leaves_no_ray(self, ways: Ways, command: str, why: str) -> None:
