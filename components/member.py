@@ -17,7 +17,6 @@ from components.plan import Member, Plan, RayPorts
 from config.defaults import RPC_PORT
 from config.load import Settings
 from config.models import Bootstrap, Cluster, RayHost
-from config.reach import way_in
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,41 @@ class MemberHost(pulumi.ComponentResource):
         """
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
-        self.host: Host = make_host(args.settings, args.host)
-        self.prepared: remote.Command = self.host.prepare(prepare, pulumi.ResourceOptions(parent=self))
-        if pulumi.runtime.is_dry_run():
-            # `pulumi up` has it from the host itself.
-            self.prepared.stdout.apply(self._warn_of_reboots)
+        self._host = make_host(args.settings, args.host)
+        self._prepared: remote.Command | None = None
+        if self._host is not None:
+            self._prepared = self._host.prepare(prepare, pulumi.ResourceOptions(parent=self))
+            if pulumi.runtime.is_dry_run():
+                # `pulumi up` has it from the host itself.
+                self._prepared.stdout.apply(self._warn_of_reboots)
         self.register_outputs({"overlay_ip": args.member.ip})
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we ever log in to the host; if not, its owner's join script does all."""
+        return self._host is not None
+
+    @property
+    def host(self) -> Host:
+        """The machine.
+
+        Raises:
+            ValueError: we never log in to it.
+        """
+        if self._host is None:
+            raise ValueError(f"nobody logs in to {self.member.name}")
+        return self._host
+
+    @property
+    def prepared(self) -> remote.Command:
+        """The command that is done when the host is checked and equipped.
+
+        Raises:
+            ValueError: we never log in to it.
+        """
+        if self._prepared is None:
+            raise ValueError(f"nobody logs in to {self.member.name}")
+        return self._prepared
 
     @property
     def member(self) -> Member:
@@ -140,7 +168,7 @@ def ray_settings(cluster: Cluster, ports: RayPorts, host: RayHost) -> dict[str, 
         "RAY_PORTS": " ".join(map(str, ports.fixed)),
         "RAY_INDEX_URL": ray.index_url or "",
         "RAY_FIND_LINKS": ray.find_links or "",
-        "RAY_USER": way_in(cluster, host).user,
+        "RAY_USER": host.ssh.user or cluster.ssh.user,
         "GPUS": _gpus(cluster, host),
         "UV_VERSION": ray.uv.version,
         "UV_URL": ray.uv.url,

@@ -31,9 +31,9 @@ class Node(TypedDict):
     device: str
     """Network device with that address."""
     state: str
-    """enabled, disabled or lost."""
+    """enabled, disabled or lost; of a host that joins by a script, pending until its owner has run it, then joined."""
     reached: str
-    """How Pulumi logs in: `user@address:port`, with the jump host."""
+    """How Pulumi logs in: `user@address:port`, with the jump host; `join: script` where it never does."""
 
 
 class Versions(TypedDict):
@@ -100,7 +100,7 @@ def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
                 overlay_ip=member.ip,
                 device=member.device,
                 state=member.state,
-                reached=f"{way.user}@{way.endpoint}",
+                reached=f"{way.user}@{way.endpoint}" if way is not None else "join: script",
             )
         )
     return table
@@ -127,7 +127,8 @@ def launch(cluster: Cluster, plan: Plan) -> str:
 
 def ssh_config(cluster: Cluster) -> str:
     """One `Host` block a host, jumps and bastions included; host keys are checked under the host's name."""
-    ways = [way_in(cluster, host) for host in cluster.hosts if not host.lost]
+    found = (way_in(cluster, host) for host in cluster.hosts if not host.lost)
+    ways = [way for way in found if way is not None]
     bastions: list[WayIn] = []
     for way in ways:
         if way.jump is not None and way.jump.is_bastion and way.jump not in bastions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from config.models import Bastion, Bootstrap, Cluster, Credentials, RayHost, Ssh
+from config.models import Bastion, Bootstrap, Cluster, Credentials, Login, RayHost
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,34 @@ def endpoint(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn:
-    """How Pulumi logs in to a host, which may be at fault in how it is jumped to."""
+def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn | None:
+    """How Pulumi logs in to a host, which may be at fault in how it is jumped to; None where it never does."""
     given = host.ssh
+    if isinstance(host, RayHost) and host.join == "overlay":
+        via = next((bootstrap for bootstrap in cluster.bootstraps if not bootstrap.lost), None)
+        return _way(cluster, given, str(host.overlay_ip), host.name, _directly(cluster, via))
+    if given.address is None:
+        return None
     if isinstance(given.jump, Bastion):
-        jump = _way(cluster, given.jump, None, None)
+        jump = _way(cluster, given.jump, given.jump.address, None, None)
     else:
-        via = next((other for other in cluster.hosts if other.name == given.jump), None)
-        # A jump host is reached directly.
-        jump = _way(cluster, via.ssh, via.name, None) if via is not None else None
-    return _way(cluster, given, host.name, jump)
+        jump = _directly(cluster, next((other for other in cluster.hosts if other.name == given.jump), None))
+    return _way(cluster, given, given.address, host.name, jump)
 
 
-def _way(cluster: Cluster, given: Ssh | Bastion, name: str | None, jump: WayIn | None) -> WayIn:
+def _directly(cluster: Cluster, host: Bootstrap | RayHost | None) -> WayIn | None:
+    """The way in to a jump host, which has no jump of its own."""
+    if host is None or host.ssh.address is None:
+        return None
+    return _way(cluster, host.ssh, host.ssh.address, host.name, None)
+
+
+def _way(cluster: Cluster, given: Login, address: str, name: str | None, jump: WayIn | None) -> WayIn:
     default = cluster.ssh
     user, port = given.user or default.user, given.port or default.port
     return WayIn(
-        name=name or f"{user}@{endpoint(given.address, port)}",
-        address=given.address,
+        name=name or f"{user}@{endpoint(address, port)}",
+        address=address,
         port=port,
         user=user,
         host_key=given.host_key,

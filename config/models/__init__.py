@@ -12,7 +12,7 @@ from config.models.hardware import Dosw1, DualFranka, Franka, GimArm, Robot, Tur
 from config.models.hosts import Bootstrap, CloudNode, EdgeHost, Host, RayHost
 from config.models.overlay import EasyTierFlags, Overlay
 from config.models.ray import Ray
-from config.models.reach import Bastion, Credentials, Ssh, SshDefaults
+from config.models.reach import Bastion, Credentials, Login, Ssh, SshDefaults
 from config.models.release import EasyTierRelease, UvRelease
 from config.models.rlinf import EnvConfig, NodeGroup, PlacementOnGroup, Rlinf
 
@@ -32,6 +32,7 @@ __all__ = [
     "GimArm",
     "Hidden",
     "Host",
+    "Login",
     "Model",
     "NodeGroup",
     "Overlay",

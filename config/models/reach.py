@@ -62,8 +62,6 @@ class SshDefaults(Credentials):
 class Login(Credentials):
     """A login. What is left out comes from `cluster.ssh`."""
 
-    address: Address
-    """Host name or IP address, IPv6 without brackets, as seen from here or, with `jump`, from the jump host."""
     host_key: Line | None = None
     """The host's public key, as in known_hosts without the address: `ssh-ed25519 AAAA...`."""
     user: Line | None = None
@@ -77,14 +75,20 @@ class Login(Credentials):
 class Bastion(Login):
     """A host to log in through that is not of the cluster; nothing is done on it."""
 
+    address: Address
+    """Host name or IP address as seen from here; IPv6 without brackets."""
+
 
 def _kind(value: object) -> str:
     return "\0bastion" if isinstance(value, (dict, Bastion)) else "\0host"
 
 
 class Ssh(Login):
-    """How an existing host is reached. What is left out comes from `cluster.ssh`."""
+    """How we log in to a host. What is left out comes from `cluster.ssh`."""
 
+    address: Address | None = None
+    """Host name or IP address, IPv6 without brackets, as seen from here or, with `jump`, from the jump host. Left out
+    where something else says how the host is reached."""
     jump: (
         Annotated[Annotated[HostName, Tag("\0host")] | Annotated[Bastion, Tag("\0bastion")], Discriminator(_kind)]
         | None

@@ -23,6 +23,8 @@ def faults(cluster: Cluster) -> Iterator[Fault]:
 def _host_keys(cluster: Cluster) -> Iterator[Fault]:
     for key, host in keyed_hosts(cluster):
         way = way_in(cluster, host)
+        if way is None:
+            continue
         yield from _host_key(f"{key}.ssh", way)
         if way.jump is not None and way.jump.is_bastion:
             yield from _host_key(f"{key}.ssh.jump", way.jump)
@@ -64,6 +66,9 @@ def _jumps(cluster: Cluster) -> Iterator[Fault]:
         elif by_name[jump].ssh.jump is not None:
             rule = f"a jump host is reached directly; {jump} itself is reached {_through(by_name[jump])}"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host that has no jump of its own")
+        elif by_name[jump].ssh.address is None:
+            rule = f"a jump host is reached directly; {jump} itself joins by a script"
+            yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host with an ssh.address")
         elif by_name[jump].lost and not host.lost:
             rule = f"{jump} is lost, so nothing is reached through it"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through another host, or mark this one as lost as well")

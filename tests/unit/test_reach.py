@@ -34,7 +34,9 @@ def with_edge(**ssh: Any) -> dict[str, Any]:
 
 def edge(cluster: Cluster) -> WayIn:
     """The way in to the edge."""
-    return way_in(cluster, cluster.edges[0])
+    way = way_in(cluster, cluster.edges[0])
+    assert way is not None
+    return way
 
 
 def options(config: str, host: str, folder: Path) -> dict[str, str]:

@@ -254,9 +254,9 @@ class TestAllFaultsAtOnce:
             "cluster.overlay.divice",
             "cluster.cloud[0].name",
             "cluster.edges[0].lost",
-            "cluster.edges[1].ssh.address",
             "cluster.edges[2]",
             "cluster.edges[0].overlay_ip",
+            "cluster.edges[1].ssh.address",
             "cluster.edges[0].ssh.jump",
             "cluster.rlinf.node_groups.egde",
         ]
