@@ -26,7 +26,8 @@ class Ssh(Model):
     address: Line
     """Host name or IP address, as seen from here or, with `jump`, from the jump host."""
     host_key: Line | None = None
-    """The host's public key, as in known_hosts without the address: `ssh-ed25519 AAAA...`."""
+    """The host's public key, as in known_hosts without the address: `ssh-ed25519 AAAA...`. By it, the machine is the
+    same one at another address."""
     jump: HostName | None = None
     """Name of the host to log in through: `bootstrap`, or any other host that is reached directly."""
     user: Line | None = None
