@@ -19,7 +19,12 @@ HOST=this-host
 # shellcheck source=components/scripts/systemd.sh source=components/scripts/supervised.sh
 if [[ -d /run/systemd/system ]]; then . "$here/systemd.sh"; else . "$here/supervised.sh"; fi
 
-say() { printf '%s\n' "$*" >&2; }
+# Whoever listens may be gone: an interrupted update, a cut connection. The work is not broken off then in the middle of
+# anything; but where the line of result can't be told at the end, the step has failed, and undoes itself like any other
+# that has: nothing is recorded of it.
+trap '' PIPE
+
+say() { printf '%s\n' "$*" >&2 2>/dev/null || true; }
 
 fail() {
   printf '%s: %s\n' "$HOST" "$*" >&2

@@ -63,7 +63,8 @@ class Login(Credentials):
     """A login. What is left out comes from `cluster.ssh`."""
 
     host_key: Line | None = None
-    """The host's public key, as in known_hosts without the address: `ssh-ed25519 AAAA...`."""
+    """The host's public key, as in known_hosts without the address: `ssh-ed25519 AAAA...`. By it, the machine is the
+    same one at another address."""
     user: Line | None = None
     """The account to log in as."""
     port: Port | None = None

@@ -70,6 +70,7 @@ class TestProcesses:
             # EasyTier ends with 0 then, as it does where there is no network at boot.
             ("rlinf-easytier.service", "easytier-core", "TERM"),
             ("rlinf-ray.service", "raylet", "KILL"),
+            ("rlinf-ray.service", "raylet", "TERM"),
         ],
         ids="-".join,
     )
