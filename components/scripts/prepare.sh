@@ -17,6 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 EASYTIER_VERSION='' EASYTIER_URL='' EASYTIER_SHA256_X86_64='' EASYTIER_SHA256_AARCH64=''
 EASYTIER_IF_PRESENT='' OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE='' GPUS=''
 RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_ACTIVATE='' RAY_PORTS='' RAY_INDEX_URL='' RAY_FIND_LINKS='' RAY_USER=''
+RAY_LOCK_URL='' RAY_LOCK_SHA256=''
 # shellcheck disable=SC2034
 UV_VERSION='' UV_URL='' UV_SHA256_X86_64='' UV_SHA256_AARCH64=''
 
@@ -28,7 +29,7 @@ main() {
   local action=$1
   read_settings EASYTIER_VERSION EASYTIER_URL EASYTIER_SHA256_X86_64 EASYTIER_SHA256_AARCH64 \
     EASYTIER_IF_PRESENT OVERLAY_PORT RPC_PORT ADDRESS DEVICE GPUS \
-    RAY_VERSION RAY_PYTHON RAY_VENV RAY_ACTIVATE RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER \
+    RAY_VERSION RAY_PYTHON RAY_VENV RAY_ACTIVATE RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER RAY_LOCK_URL RAY_LOCK_SHA256 \
     UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64
   case $action in
     up) up ;;
@@ -313,7 +314,7 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
 unpack_uv() { tar -xzf "$1/archive" -C "$1" --strip-components=1 --no-same-owner; }
 
 # The managed environment has its version in its name, so that a change builds a new one beside the running one.
-managed_venv() { printf '%s/ray-%s-python-%s' "$OPT" "$RAY_VERSION" "$RAY_PYTHON"; }
+managed_venv() { printf '%s/ray-%s-python-%s%s' "$OPT" "$RAY_VERSION" "$RAY_PYTHON" "${RAY_LOCK_SHA256:+-${RAY_LOCK_SHA256:0:12}}"; }
 
 install_ray() {
   [[ -z $RAY_VENV$RAY_ACTIVATE ]] || return 0
@@ -330,8 +331,15 @@ install_ray() {
   local -x UV_NO_CONFIG=1 UV_CACHE_DIR=$OPT/uv-cache UV_PYTHON_INSTALL_DIR=$OPT/python UV_LINK_MODE=hardlink
   timeout 900 "$OPT/uv/uv" venv --quiet --python "$RAY_PYTHON" "$venv" >&2 ||
     install_failed "no Python $RAY_PYTHON for Ray; install it on the host, or let the host reach uv's downloads"
-  timeout 1800 "$OPT/uv/uv" pip install --quiet --python "$venv/bin/python" "${source[@]}" "ray[default]==$RAY_VERSION" >&2 ||
-    install_failed "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url or find_links, and this host's way there"
+  local -a wanted=("ray[default]==$RAY_VERSION")
+  if [[ -n $RAY_LOCK_URL ]]; then
+    fetch "$RAY_LOCK_URL" "$RAY_LOCK_SHA256" "$venv/lock.txt" "the lock of Ray's environment"
+    wanted=(--require-hashes --requirements "$venv/lock.txt")
+  fi
+  timeout 1800 "$OPT/uv/uv" pip install --quiet --python "$venv/bin/python" "${source[@]}" "${wanted[@]}" >&2 ||
+    install_failed "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url, find_links or lock, and this host's way there"
+  [[ -z $RAY_LOCK_URL || $(ray_version "$venv/bin/python") == "$RAY_VERSION" ]] ||
+    fail "the lock of Ray's environment, $RAY_LOCK_URL, holds Ray $(ray_version "$venv/bin/python") and the settings say $RAY_VERSION; correct cluster.ray.version or lock"
   rm -rf "$OPT/uv-cache"
   touch "$venv/.complete"
 }
