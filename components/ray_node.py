@@ -57,6 +57,12 @@ def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:
 
 
 def _ray(node: RayMember, head: RayMember, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
+    settings = {**service_settings(node, head), "FACTS": node.facts}
+    return node.host.run("ray", settings, pulumi.ResourceOptions(parent=node, depends_on=list(depends_on)))
+
+
+def service_settings(node: RayMember, head: RayMember) -> dict[str, pulumi.Input[str]]:
+    """What `ray.sh` reads, but for FACTS, the host's own."""
     settings = node.args.settings
     plan = node.args.plan
     ports = plan.ports
@@ -66,25 +72,20 @@ def _ray(node: RayMember, head: RayMember, depends_on: Sequence[pulumi.Resource]
         "AUTOSCALER_METRIC_PORT": str(ports.autoscaler_metrics),
         "DASHBOARD_METRIC_PORT": str(ports.dashboard_metrics),
     }
-    return node.host.run(
-        "ray",
-        {
-            "ROLE": node.member.role,
-            "RANK": str(node.member.rank),
-            "OVERLAY_IP": node.member.ip,
-            "DEVICE": node.member.device,
-            "HEAD_IP": head.member.ip,
-            # Without an overlay there is no echo service.
-            "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
-            "FACTS": node.facts,
-            "HEAD_FACTS": head.facts,
-            "RAY_USER": node.host.user,
-            "RAY_TOKEN": settings.network_secret.apply(ray_token),
-            "RAY_PORTS": ports.firewall,
-            "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
-            "RAY_ENV_BASE64": encoded(environment(node, metrics if is_head else {})),
-            "GCS_PORT": str(ports.gcs),
-            "NODE_MANAGER_PORT": str(ports.node_manager),
-        },
-        pulumi.ResourceOptions(parent=node, depends_on=list(depends_on)),
-    )
+    return {
+        "ROLE": node.member.role,
+        "RANK": str(node.member.rank),
+        "OVERLAY_IP": node.member.ip,
+        "DEVICE": node.member.device,
+        "HEAD_IP": head.member.ip,
+        # Without an overlay there is no echo service.
+        "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
+        "HEAD_FACTS": head.facts,
+        "RAY_USER": node.checks["RAY_USER"],
+        "RAY_TOKEN": settings.network_secret.apply(ray_token),
+        "RAY_PORTS": ports.firewall,
+        "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
+        "RAY_ENV_BASE64": encoded(environment(node, metrics if is_head else {})),
+        "GCS_PORT": str(ports.gcs),
+        "NODE_MANAGER_PORT": str(ports.node_manager),
+    }

@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # The settings; empty ones do not apply to this host. Those of releases are read by name.
 # shellcheck disable=SC2034
 EASYTIER_VERSION='' EASYTIER_URL='' EASYTIER_SHA256_X86_64='' EASYTIER_SHA256_AARCH64=''
-OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE=''
+OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE='' REACHED=''
 RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_PORTS='' RAY_INDEX_URL='' RAY_FIND_LINKS='' RAY_USER=''
 # shellcheck disable=SC2034
 UV_VERSION='' UV_URL='' UV_SHA256_X86_64='' UV_SHA256_AARCH64=''
@@ -22,7 +22,7 @@ fault() { faults+=("$*"); }
 main() {
   local action=$1
   read_settings EASYTIER_VERSION EASYTIER_URL EASYTIER_SHA256_X86_64 EASYTIER_SHA256_AARCH64 \
-    OVERLAY_PORT RPC_PORT ADDRESS DEVICE \
+    OVERLAY_PORT RPC_PORT ADDRESS DEVICE REACHED \
     RAY_VERSION RAY_PYTHON RAY_VENV RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER \
     UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64
   case $action in
@@ -113,7 +113,7 @@ check_address() {
 check_ports() {
   local port
   if [[ -n $EASYTIER_VERSION ]] && ! is_present rlinf-easytier.service; then
-    for port in "$OVERLAY_PORT" "$RPC_PORT"; do report_taken "$port" EasyTier; done
+    for port in $OVERLAY_PORT "$RPC_PORT"; do report_taken "$port" EasyTier; done
   fi
   if [[ -n $RAY_PORTS ]] && ! is_present rlinf-ray.service; then
     for port in $RAY_PORTS; do report_taken "$port" Ray; done
@@ -297,8 +297,26 @@ report() {
 
 down() {
   one_at_a_time
+  if [[ $REACHED == overlay ]]; then
+    remove_after_us
+    printf 'removes itself\n'
+    return
+  fi
   remove_all
   printf 'removed\n'
+}
+
+# A removal ends the overlay, and over that we are logged in: it is left to a process of its own, which starts once
+# this login has ended. It keeps the lock on the host, and has nothing to do with the login's session.
+remove_after_us() {
+  local copy login=$PPID
+  while ((login > 1)) && [[ $(<"/proc/$login/comm") != sshd* ]]; do
+    login=$(awk '$1 == "PPid:" { print $2 }' "/proc/$login/status")
+  done
+  copy=$(mktemp -d /run/rlinf-cloud-edge-removal.XXXXXX)
+  cp -- "$here"/* "$copy/"
+  detached "$copy/remove.sh" "$login" "$HOST"
+  say "$HOST: its removal goes on by itself once this login over the overlay has ended"
 }
 
 remove_all() {
