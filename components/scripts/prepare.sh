@@ -307,16 +307,17 @@ down() {
 }
 
 # A removal ends the overlay, and over that we are logged in: it is left to a process of its own, which starts once
-# this login has ended. It keeps the lock on the host, and has nothing to do with the login's session.
+# this login's command has ended. It keeps the lock on the host, and has nothing to do with the login's session.
 remove_after_us() {
-  local copy login=$PPID
+  local copy command=$$ login=$PPID
   while ((login > 1)) && [[ $(<"/proc/$login/comm") != sshd* ]]; do
+    command=$login
     login=$(awk '$1 == "PPid:" { print $2 }' "/proc/$login/status")
   done
   copy=$(mktemp -d /run/rlinf-cloud-edge-removal.XXXXXX)
   cp -- "$here"/* "$copy/"
-  detached "$copy/remove.sh" "$login" "$HOST"
-  say "$HOST: its removal goes on by itself once this login over the overlay has ended"
+  detached "$copy/remove.sh" "$command" "$login" "$HOST"
+  say "$HOST: its removal goes on by itself once we have hung up"
 }
 
 remove_all() {
