@@ -8,7 +8,7 @@ import pulumi
 from pulumi_command import remote
 
 from components.host import encoded
-from components.member import RayMember, head_of, ray_host
+from components.member import RayMember, head_of
 from components.token import ray_token
 from components.versions import differences
 from config.defaults import ECHO_PORT
@@ -85,37 +85,38 @@ def _ray(
         depends_on: what must be done before.
         checked: what must not have failed before.
     """
+    facts = pulumi.Output.all(node.facts, checked).apply(lambda known: known[0])
+    settings = {**service_settings(node, head), "FACTS": facts}
+    return node.host.run("ray", settings, pulumi.ResourceOptions(parent=node, depends_on=list(depends_on)))
+
+
+def service_settings(node: RayMember, head: RayMember) -> dict[str, pulumi.Input[str]]:
+    """What `ray.sh` reads, but for FACTS, the host's own."""
     settings = node.args.settings
     plan = node.args.plan
     ports = plan.ports
     is_head = node is head
-    existing = settings.cluster.ray_environment(ray_host(node.args.host))
     # The head's two metrics servers take their ports from variables only.
     metrics = {
         "AUTOSCALER_METRIC_PORT": str(ports.autoscaler_metrics),
         "DASHBOARD_METRIC_PORT": str(ports.dashboard_metrics),
     }
-    return node.host.run(
-        "ray",
-        {
-            "ROLE": node.member.role,
-            "RANK": str(node.member.rank),
-            "OVERLAY_IP": node.member.ip,
-            "DEVICE": node.member.device,
-            "HEAD_IP": head.member.ip,
-            # Without an overlay there is no echo service.
-            "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
-            "FACTS": node.facts,
-            "RAY_VENV": existing.venv or "",
-            "RAY_ACTIVATE": existing.activate or "",
-            "HEAD_FACTS": pulumi.Output.all(head.facts, checked).apply(lambda known: known[0]),
-            "RAY_USER": node.host.user,
-            "RAY_TOKEN": settings.network_secret.apply(ray_token),
-            "RAY_PORTS": ports.firewall,
-            "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
-            "RAY_ENV_BASE64": encoded(environment(node, metrics if is_head else {})),
-            "GCS_PORT": str(ports.gcs),
-            "NODE_MANAGER_PORT": str(ports.node_manager),
-        },
-        pulumi.ResourceOptions(parent=node, depends_on=list(depends_on)),
-    )
+    return {
+        "ROLE": node.member.role,
+        "RANK": str(node.member.rank),
+        "OVERLAY_IP": node.member.ip,
+        "DEVICE": node.member.device,
+        "HEAD_IP": head.member.ip,
+        # Without an overlay there is no echo service.
+        "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
+        "HEAD_FACTS": head.facts,
+        "RAY_VENV": node.checks["RAY_VENV"],
+        "RAY_ACTIVATE": node.checks["RAY_ACTIVATE"],
+        "RAY_USER": node.checks["RAY_USER"],
+        "RAY_TOKEN": settings.network_secret.apply(ray_token),
+        "RAY_PORTS": ports.firewall,
+        "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
+        "RAY_ENV_BASE64": encoded(environment(node, metrics if is_head else {})),
+        "GCS_PORT": str(ports.gcs),
+        "NODE_MANAGER_PORT": str(ports.node_manager),
+    }

@@ -15,7 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # The settings; empty ones do not apply to this host. Those of releases are read by name.
 # shellcheck disable=SC2034
 EASYTIER_VERSION='' EASYTIER_URL='' EASYTIER_SHA256_X86_64='' EASYTIER_SHA256_AARCH64=''
-EASYTIER_IF_PRESENT='' OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE='' GPUS=''
+EASYTIER_IF_PRESENT='' OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE='' REACHED='' GPUS=''
 RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_ACTIVATE='' RAY_PORTS='' RAY_INDEX_URL='' RAY_FIND_LINKS='' RAY_USER=''
 RAY_LOCK_URL='' RAY_LOCK_SHA256=''
 # shellcheck disable=SC2034
@@ -28,7 +28,7 @@ fault() { faults+=("$*"); }
 main() {
   local action=$1
   read_settings EASYTIER_VERSION EASYTIER_URL EASYTIER_SHA256_X86_64 EASYTIER_SHA256_AARCH64 \
-    EASYTIER_IF_PRESENT OVERLAY_PORT RPC_PORT ADDRESS DEVICE GPUS \
+    EASYTIER_IF_PRESENT OVERLAY_PORT RPC_PORT ADDRESS DEVICE REACHED GPUS \
     RAY_VERSION RAY_PYTHON RAY_VENV RAY_ACTIVATE RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER RAY_LOCK_URL RAY_LOCK_SHA256 \
     UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64
   case $action in
@@ -112,7 +112,7 @@ check_tun() {
 # check_other_easytier ARCHITECTURE: another EasyTier than the pinned one, here from before or of others'.
 check_other_easytier() {
   local name=EASYTIER_SHA256_${1^^} path ours=$OPT/easytier/easytier-core process
-  local -a command
+  local -a argv
   if [[ -e $ours && $(cat "$OPT/easytier/.sha256" 2>/dev/null) != "${!name:-}" ]]; then
     fault "an EasyTier other than $EASYTIER_VERSION is installed in $OPT/easytier, and easytier.if_present says refuse; let it be replaced with if_present: replace"
   fi
@@ -121,9 +121,9 @@ check_other_easytier() {
     fault "another EasyTier is installed, $path, and easytier.if_present says refuse; remove it, or leave it alone with if_present: replace"
   fi
   for process in /proc/[0-9]*; do
-    mapfile -d '' -t command < <(cat "$process/cmdline" 2>/dev/null) || continue
+    mapfile -d '' -t argv < <(cat "$process/cmdline" 2>/dev/null) || continue
     # An interpreter comes before the program that it runs.
-    for path in "${command[0]:-}" "${command[1]:-}"; do
+    for path in "${argv[0]:-}" "${argv[1]:-}"; do
       if [[ ${path##*/} == easytier-core && $path != "$ours" ]]; then
         fault "another EasyTier runs, $path (process ${process#/proc/}), and easytier.if_present says refuse; stop it, or leave it alone with if_present: replace"
       fi
@@ -142,7 +142,7 @@ check_address() {
 check_ports() {
   local port
   if [[ -n $EASYTIER_VERSION ]] && ! is_present rlinf-easytier.service; then
-    for port in "$OVERLAY_PORT" "$RPC_PORT"; do report_taken "$port" EasyTier; done
+    for port in $OVERLAY_PORT "$RPC_PORT"; do report_taken "$port" EasyTier; done
   fi
   if [[ -n $RAY_PORTS ]] && ! is_present rlinf-ray.service; then
     for port in $RAY_PORTS; do report_taken "$port" Ray; done
@@ -362,8 +362,27 @@ report() {
 
 down() {
   one_at_a_time
+  if [[ $REACHED == overlay ]]; then
+    remove_after_us
+    printf 'removes itself\n'
+    return
+  fi
   remove_all
   printf 'removed\n'
+}
+
+# A removal ends the overlay, and over that we are logged in: it is left to a process of its own, which starts once
+# this login's command has ended. It keeps the lock on the host, and has nothing to do with the login's session.
+remove_after_us() {
+  local copy command=$$ login=$PPID
+  while ((login > 1)) && [[ $(<"/proc/$login/comm") != sshd* ]]; do
+    command=$login
+    login=$(awk '$1 == "PPid:" { print $2 }' "/proc/$login/status")
+  done
+  copy=$(mktemp -d /run/rlinf-cloud-edge-removal.XXXXXX)
+  cp -- "$here"/* "$copy/"
+  detached "$copy/remove.sh" "$command" "$login" "$HOST"
+  say "$HOST: its removal goes on by itself once we have hung up"
 }
 
 remove_all() {

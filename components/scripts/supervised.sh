@@ -29,6 +29,8 @@ last_log() { tail -n 12 "$VAR/log/$1.log" 2>/dev/null || true; }
 
 invocation() { supervise show "$1" | sed -n 's/^InvocationID=//p'; }
 
+detached() { setsid --fork bash "$@" </dev/null >/dev/null 2>&1; }
+
 remove_service() {
   local unit
   for unit in "$@"; do

@@ -38,6 +38,8 @@ class Recorder(mocks.Mocks):
     """Name to the options of every registered resource, with the names of those it depends on."""
     exports: dict[str, Any] = field(default_factory=dict[str, Any])
     """The stack's outputs."""
+    secret_exports: set[str] = field(default_factory=set[str])
+    """Names of those that are secret."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         self.resources[args.name] = args
@@ -118,7 +120,10 @@ def _run(config: Mapping[str, str], plain: Collection[str], folder: Path, record
         root = pulumi.runtime.get_root_resource()
         assert isinstance(root, stack.Stack)
         for name, value in root.outputs.items():
-            recorder.exports[name] = await pulumi.Output.from_input(value).future()
+            output = pulumi.Output.from_input(value)
+            recorder.exports[name] = await output.future()
+            if await output.is_secret():
+                recorder.secret_exports.add(name)
 
     try:
         loop.run_until_complete(program())

@@ -94,7 +94,16 @@ def test_a_host_at_another_address_is_another_host() -> None:
 
 def test_the_outputs_are_the_promised_ones() -> None:
     exports = run_program(guide()).exports
-    assert set(exports) == {"overlay_ips", "rlinf_config", "nodes", "ray_address", "launch", "ssh_config", "readme"}
+    assert set(exports) == {
+        "overlay_ips",
+        "rlinf_config",
+        "nodes",
+        "ray_address",
+        "launch",
+        "ssh_config",
+        "join_scripts",
+        "readme",
+    }
     assert exports["ray_address"] == "10.10.0.10:6379"
 
 
