@@ -147,7 +147,13 @@ class Host:
         )
 
     def _stdin(self, settings: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[str]:
-        return pulumi.Output.all(**{"HOST": self.name, "REPAIR": self.repair, **settings}).apply(settings_text)
+        # An output for each plain text would be most of the work of a large cluster's preview.
+        known = {name: value for name, value in settings.items() if isinstance(value, str)}
+        later = {name: value for name, value in settings.items() if not isinstance(value, str)}
+        known |= {"HOST": self.name, "REPAIR": self.repair}
+        if not later:
+            return pulumi.Output.from_input(settings_text(known))
+        return pulumi.Output.all(**later).apply(lambda told: settings_text({**known, **told}))
 
 
 def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host | None:
