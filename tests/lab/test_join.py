@@ -186,6 +186,22 @@ class TestAfterTheyHaveJoined:
         for host in ("edge-2", "edge-4"):
             assert " mtu 1280 " in ok(stack.lab.exec(host, "ip", "link", "show", "dev", "et0"))
 
+    def test_a_new_secret_makes_former_scripts_useless_and_owners_run_new_ones(
+        self, stack: Stack, scripts: dict[str, str]
+    ) -> None:
+        stack.change(joining(JOINS))
+        stack.pulumi("config", "set", "--secret", "networkSecret", stdin="another-secret-of-the-network")
+        stack.up()
+        done = run_as_owner(stack, "edge-3", scripts["edge-3"])
+        assert done.returncode == 1
+        assert "Ask the operator for a new join script." in done.stderr
+        scripts |= join_scripts(stack)
+        for host in JOINS:
+            ok(run_as_owner(stack, host, scripts[host]))
+        stack.change(JOINED)
+        stack.up()
+        assert {nodes_table(stack)[host]["state"] for host in JOINS} == {"joined"}
+
     @pytest.mark.parametrize("host", JOINS)
     def test_status_says_what_runs(self, stack: Stack, scripts: dict[str, str], host: str) -> None:
         assert "easytier active\nray active\n" in ok(run_as_owner(stack, host, scripts[host], "--status"))
