@@ -19,15 +19,13 @@ import pytest
 from lab.polling import wait_for
 from lab.stack import Stack
 from tests.lab.cluster_fixtures import (
-    accounts_on,
     assert_as_before,
-    files_on,
     lab_with_stack,
     ok,
     ray_python,
     service_pids,
 )
-from tests.lab.join_fixtures import join_scripts, joining, let_nobody_in, nodes_table, run_as_owner, without
+from tests.lab.join_fixtures import as_it_was, join_scripts, joining, let_nobody_in, nodes_table, run_as_owner, without
 
 pytestmark = pytest.mark.long  # five edges
 
@@ -53,7 +51,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, No
 @pytest.fixture(scope="module")
 def before(stack: Stack) -> dict[str, tuple[set[str], str]]:
     """Files and accounts of each host before anything was done to it."""
-    return {host: (files_on(stack, host), accounts_on(stack, host)) for host in (*HOSTS, BROKEN)}
+    return {host: as_it_was(stack, host) for host in (*HOSTS, BROKEN)}
 
 
 @pytest.fixture(scope="module")
