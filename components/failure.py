@@ -74,19 +74,27 @@ def meaning(errors: list[str]) -> str | None:
     return next((text for pattern, text in _MEANINGS if pattern.search(newest)), None)
 
 
-def explain(command: str, host: str, endpoint: str) -> pulumi.ErrorHook:
+_OVER_OVERLAY = (
+    " It is reached over the overlay: if it has left that, as it does when networkSecret changes, its owner runs the "
+    "join script again. To get the script without it, take away joined: true for one update"
+)
+
+
+def explain(command: str, host: str, endpoint: str, *, over_overlay: bool = False) -> pulumi.ErrorHook:
     """An error hook that names the host and the fix.
 
     Args:
         command: name of the command's resource; hooks are told apart by name.
         host: name of the host.
         endpoint: how it is reached.
+        over_overlay: whether that is over the overlay.
     """
 
     def hook(args: pulumi.ErrorHookArgs) -> bool:
         text = meaning(args.errors)
         if text is not None:
-            pulumi.log.error(f"{host} ({endpoint}) {text}.")
+            hint = f"{_OVER_OVERLAY}." if over_overlay and "can't be reached" in text else ""
+            pulumi.log.error(f"{host} ({endpoint}) {text}.{hint}")
         return False
 
     return pulumi.ErrorHook(f"explain-{command}", hook)

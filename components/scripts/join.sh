@@ -14,7 +14,9 @@ set -euo pipefail
 
 readonly INSTALLED=/opt/rlinf-cloud-edge/libexec
 
-# What the others say in case of a fault speaks of the operator's command; here, this file is run again.
+# What the scripts below tell to do once a fault is put right.
+export RLINF_CLOUD_EDGE_AGAIN="run this join script again"
+
 tell() { printf '%s\n' "$*" >&2; }
 
 stop() {

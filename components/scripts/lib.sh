@@ -13,6 +13,9 @@ readonly VAR=/var/lib/rlinf-cloud-edge
 readonly RUN=/run/rlinf-cloud-edge
 readonly LOCK=/run/rlinf-cloud-edge.lock
 
+# What to do once a fault is put right; join.sh, which an owner runs by hand, says otherwise.
+readonly AGAIN=${RLINF_CLOUD_EDGE_AGAIN:-run pulumi up again}
+
 HOST=this-host
 
 # The service manager is chosen here, once; whoever sources this need not know which it is.
@@ -50,7 +53,7 @@ read_settings() {
 one_at_a_time() {
   [[ -z ${RLINF_CLOUD_EDGE_LOCKED:-} ]] || return 0
   exec 9>"$LOCK"
-  flock -w 900 9 || fail "another update of this host has been running for 15 minutes; wait for it, or end it, and run pulumi up again"
+  flock -w 900 9 || fail "another update of this host has been running for 15 minutes; wait for it, or end it, and $AGAIN"
   export RLINF_CLOUD_EDGE_LOCKED=1
 }
 

@@ -100,7 +100,11 @@ diagnosis() {
     fi
   done
   printf 'Its port answers, so it refuses this host: the network secret or the network name here is not the one it runs with. '
-  printf 'Run a plain "pulumi up", without --target, so that every host gets the same networkSecret.'
+  if [[ -n ${RLINF_CLOUD_EDGE_AGAIN:-} ]]; then
+    printf 'Ask the operator for a new join script.'
+  else
+    printf 'Run a plain "pulumi up", without --target, so that every host gets the same networkSecret.'
+  fi
 }
 
 down() {

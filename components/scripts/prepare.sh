@@ -55,7 +55,7 @@ up() {
   if [[ -n $EASYTIER_VERSION ]]; then install_release easytier EasyTier "$architecture" unpack_easytier; fi
   if [[ -n $RAY_VERSION ]]; then install_ray "$architecture"; fi
   if [[ $SERVICE_MANAGER == supervised ]]; then
-    say "$HOST: warning: systemd does not run here, so EasyTier and Ray will not survive a reboot of the machine or a restart of the container; bring them back with a new value of cluster.repair"
+    say "$HOST: warning: systemd does not run here, so EasyTier and Ray will not survive a reboot of the machine or a restart of the container; to bring them back, ${RLINF_CLOUD_EDGE_AGAIN:-set cluster.repair to a new value and $AGAIN}"
   fi
   report "$architecture"
   # Only what could be told to the end is recorded.
@@ -237,7 +237,7 @@ install_scripts() {
 # install_failed MESSAGE: whatever fails on a full disk fails for that reason, which the tools say in many ways.
 install_failed() {
   if (($(df --output=avail -k "$OPT" | tail -n 1) < 32 * 1024)); then
-    fail "the disk that $OPT is on is full; make room, 2048 MiB for a Ray environment, and run pulumi up again"
+    fail "the disk that $OPT is on is full; make room, 2048 MiB for a Ray environment, and $AGAIN"
   fi
   fail "$1"
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from lab import network, topology
 from lab.stack import Stack
-from tests.lab.cluster_fixtures import ok
+from tests.lab.cluster_fixtures import accounts_on, files_on, ok
 
 
 def joining(
@@ -60,6 +60,14 @@ def without(stack: Stack, host: str, *addresses: str) -> Generator[None, None, N
     finally:
         for address in addresses:
             ok(stack.lab.exec(host, "ip", "route", "del", "unreachable", address))
+
+
+def as_it_was(stack: Stack, host: str) -> tuple[set[str], str]:
+    """Files and accounts of a host that has booted, once its sudo, the owner's own, has made what it needs."""
+    if stack.lab.lab.host(host).kind == "systemd":
+        stack.lab.exec(host, "systemctl", "is-system-running", "--wait")
+    ok(stack.lab.exec(host, "sudo", "-n", "true", user="debian"))
+    return files_on(stack, host), accounts_on(stack, host)
 
 
 def join_scripts(stack: Stack) -> dict[str, str]:

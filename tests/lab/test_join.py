@@ -19,15 +19,13 @@ import pytest
 from lab.polling import wait_for
 from lab.stack import Stack
 from tests.lab.cluster_fixtures import (
-    accounts_on,
     assert_as_before,
-    files_on,
     lab_with_stack,
     ok,
     ray_python,
     service_pids,
 )
-from tests.lab.join_fixtures import join_scripts, joining, let_nobody_in, nodes_table, run_as_owner, without
+from tests.lab.join_fixtures import as_it_was, join_scripts, joining, let_nobody_in, nodes_table, run_as_owner, without
 
 pytestmark = pytest.mark.long  # five edges
 
@@ -53,7 +51,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, No
 @pytest.fixture(scope="module")
 def before(stack: Stack) -> dict[str, tuple[set[str], str]]:
     """Files and accounts of each host before anything was done to it."""
-    return {host: (files_on(stack, host), accounts_on(stack, host)) for host in (*HOSTS, BROKEN)}
+    return {host: as_it_was(stack, host) for host in (*HOSTS, BROKEN)}
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +183,22 @@ class TestAfterTheyHaveJoined:
         stack.up()
         for host in ("edge-2", "edge-4"):
             assert " mtu 1280 " in ok(stack.lab.exec(host, "ip", "link", "show", "dev", "et0"))
+
+    def test_a_new_secret_makes_former_scripts_useless_and_owners_run_new_ones(
+        self, stack: Stack, scripts: dict[str, str]
+    ) -> None:
+        stack.change(joining(JOINS))
+        stack.pulumi("config", "set", "--secret", "networkSecret", stdin="another-secret-of-the-network")
+        stack.up()
+        done = run_as_owner(stack, "edge-3", scripts["edge-3"])
+        assert done.returncode == 1
+        assert "Ask the operator for a new join script." in done.stderr
+        scripts |= join_scripts(stack)
+        for host in JOINS:
+            ok(run_as_owner(stack, host, scripts[host]))
+        stack.change(JOINED)
+        stack.up()
+        assert {nodes_table(stack)[host]["state"] for host in JOINS} == {"joined"}
 
     @pytest.mark.parametrize("host", JOINS)
     def test_status_says_what_runs(self, stack: Stack, scripts: dict[str, str], host: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.token import ray_token
-from tests.example_settings import HOST_KEY, guide_with_edges
+from tests.example_settings import HOST_KEY, direct, guide_with_edges
 from tests.program.harness import SECRET, plain, run_program, settings_of
 
 
@@ -110,6 +110,16 @@ class TestScripts:
         text = scripts(joining("script", enabled=False))["edge-2"]
         assert ray_token(SECRET) not in text
         assert f"\nNETWORK_SECRET={SECRET}\n" in text
+
+    def test_without_an_overlay_it_does_ray_alone(self) -> None:
+        raw = direct()
+        del raw["edges"][0]["ssh"]
+        raw["edges"][0] |= {"join": "script", "address": "192.0.2.20"}
+        text = scripts(raw)["edge-1"]
+        assert "\nsettings_overlay() {\n  cat <<'END_OF_DATA'\nEND_OF_DATA\n}\n" in text
+        assert "\nreadonly OVERLAY_IP=''\n" in text
+        for line in ("ADDRESS=192.0.2.20", "DEVICE=enp1s0", "RANK=1", "HEAD_IP=192.0.2.10"):
+            assert f"\n{line}\n" in text
 
     def test_it_asks_for_no_port(self) -> None:
         assert "\nOVERLAY_PORT=\n" in scripts(joining("script"))["edge-2"]
