@@ -34,15 +34,17 @@ _MEANINGS = (
             "is reached, but the SSH handshake fails. Most often it shows another host key than ssh.host_key: print "
             "it there with `cat /etc/ssh/ssh_host_ed25519_key.pub` and compare. If the machine was set up anew, what "
             "Pulumi knows of it is gone: set lost: true on it and run pulumi up, then put its new key into "
-            "ssh.host_key and take lost away. If the keys are equal, check ssh.user and that the SSH agent "
-            "(`ssh-add -l`) or ssh.key_file holds a key of its authorized_keys"
+            "ssh.host_key and take lost away. If the keys are equal, check ssh.user, and that the SSH agent "
+            "(`ssh-add -l`) or ssh.key_file holds a key of its authorized_keys, or that the secret of "
+            "ssh.password_secret is right"
         ),
     ),
     (
         re.compile(r"unable to authenticate|permission denied|no supported methods remain", re.IGNORECASE),
         (
-            "refuses the login. Check ssh.user, and that the SSH agent (`ssh-add -l`) or ssh.key_file holds a key "
-            "that is in its authorized_keys"
+            "refuses the login, or its jump host does. Check ssh.user, and that the SSH agent (`ssh-add -l`) or "
+            "ssh.key_file holds a key that is in its authorized_keys, or that the secret of ssh.password_secret is "
+            "right"
         ),
     ),
     (

@@ -64,8 +64,8 @@ class Host:
     """Seconds for which dialling is tried."""
     repair: str
     """`cluster.repair`: any new value runs every script again."""
-    lost: bool = False
-    """Whether the machine is gone; `connection` is then another host's."""
+    absent: bool = False
+    """Whether the machine is gone, or has not joined yet; `connection` is then another host's."""
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
@@ -102,7 +102,7 @@ class Host:
         self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> remote.Command:
         name = f"{self.name}-{step}"
-        if self.lost:
+        if self.absent:
             return self._forgotten(name, opts)
         limit = f"{self.connect_timeout + (_DIAL_SECONDS + 1) * dial_attempts(self.connect_timeout)}s"
         return remote.Command(
@@ -130,7 +130,7 @@ class Host:
         )
 
     def _forgotten(self, name: str, opts: pulumi.ResourceOptions) -> remote.Command:
-        """The command of a lost host: nothing runs for it any more, not even when its entry is deleted.
+        """The command of an absent host: nothing runs for it, not even when its entry is deleted.
 
         What is recorded of it stays as it is. Where nothing is recorded, a command that does nothing, on a host that
         is there, takes the place.
@@ -162,25 +162,38 @@ class Host:
         return pulumi.Output.all(**later).apply(lambda told: settings_text({**known, **told}))
 
 
-def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
-    """The machine of one entry of the settings."""
+def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host | None:
+    """The machine of one entry of the settings; None where we never log in to it."""
     cluster = settings.cluster
     way = way_in(cluster, host)
-    if way.host_key is None and not host.lost:
-        pulumi.log.warn(
-            f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
-            f"ssh-keyscan -t ed25519 -p {way.port} {way.address}"
-        )
+    if way is None:
+        return None
+    absent = host.lost or (isinstance(host, RayHost) and host.pending)
+    if not absent:
+        _warn_of_strangers(way)
     return Host(
         name=host.name,
         user=way.user,
         endpoint=way.endpoint,
         identity=way.identity,
-        connection=_connection(settings, way_in(cluster, ranked(cluster)[0]) if host.lost else way),
+        connection=_connection(settings, (way_in(cluster, ranked(cluster)[0]) or way) if absent else way),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
-        lost=host.lost,
+        absent=absent,
     )
+
+
+def _warn_of_strangers(way: WayIn) -> None:
+    """Warns of each host on the way that could be another machine."""
+    hosts = [("ssh.host_key", way)]
+    if way.jump is not None and way.jump.is_bastion:
+        hosts.append(("ssh.jump.host_key", way.jump))
+    for key, host in hosts:
+        if host.host_key is None:
+            pulumi.log.warn(
+                f"{way.name}: no {key}, so another machine could pose as {host.place}. Print the key with the command "
+                f"below, and compare it on the host:\n    {host.show_host_key}"
+            )
 
 
 class _Login(TypedDict):
@@ -191,17 +204,22 @@ class _Login(TypedDict):
     user: str
     host_key: str | None
     private_key: pulumi.Output[str] | None
+    private_key_password: pulumi.Output[str] | None
+    password: pulumi.Output[str] | None
     per_dial_timeout: int
     dial_error_limit: int
 
 
 def _login(settings: Settings, way: WayIn) -> _Login:
+    proof = settings.proofs[way.credentials]
     return _Login(
         host=way.address,
         port=way.port,
         user=way.user,
         host_key=way.host_key,
-        private_key=settings.private_keys.get(way.name),
+        private_key=proof.private_key,
+        private_key_password=proof.key_passphrase,
+        password=proof.password,
         per_dial_timeout=_DIAL_SECONDS,
         dial_error_limit=dial_attempts(way.connect_timeout),
     )

@@ -17,7 +17,6 @@ from components.plan import Member, Plan, RayPorts
 from config.defaults import RPC_PORT
 from config.load import Settings
 from config.models import Bootstrap, Cluster, RayHost
-from config.reach import way_in
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,41 @@ class MemberHost(pulumi.ComponentResource):
         """
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
-        self.host: Host = make_host(args.settings, args.host)
-        self.prepared: remote.Command = self.host.prepare(prepare, pulumi.ResourceOptions(parent=self))
-        if pulumi.runtime.is_dry_run():
-            # `pulumi up` has it from the host itself.
-            self.prepared.stdout.apply(self._warn_of_reboots)
+        self._host = make_host(args.settings, args.host)
+        self._prepared: remote.Command | None = None
+        if self._host is not None:
+            self._prepared = self._host.prepare(prepare, pulumi.ResourceOptions(parent=self))
+            if pulumi.runtime.is_dry_run():
+                # `pulumi up` has it from the host itself.
+                self._prepared.stdout.apply(self._warn_of_reboots)
         self.register_outputs({"overlay_ip": args.member.ip})
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we ever log in to the host; if not, its owner's join script does all."""
+        return self._host is not None
+
+    @property
+    def host(self) -> Host:
+        """The machine.
+
+        Raises:
+            ValueError: we never log in to it.
+        """
+        if self._host is None:
+            raise ValueError(f"nobody logs in to {self.member.name}")
+        return self._host
+
+    @property
+    def prepared(self) -> remote.Command:
+        """The command that is done when the host is checked and equipped.
+
+        Raises:
+            ValueError: we never log in to it.
+        """
+        if self._prepared is None:
+            raise ValueError(f"nobody logs in to {self.member.name}")
+        return self._prepared
 
     @property
     def member(self) -> Member:
@@ -78,9 +106,8 @@ class RayMember(MemberHost):
 
     def __init__(self, kind: str, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster = args.settings.cluster
-        user = way_in(cluster, args.host).user
         network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster)
-        super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, user)}, opts)
+        super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, ray_host(args.host))}, opts)
 
     @property
     def ray_facts(self) -> pulumi.Output[str]:
@@ -111,6 +138,7 @@ def overlay_settings(cluster: Cluster) -> dict[str, str]:
         "EASYTIER_URL": easytier.url,
         "EASYTIER_SHA256_X86_64": easytier.sha256.get("x86_64", ""),
         "EASYTIER_SHA256_AARCH64": easytier.sha256.get("aarch64", ""),
+        "EASYTIER_IF_PRESENT": easytier.if_present,
         "OVERLAY_PORT": str(cluster.overlay.port),
         "RPC_PORT": str(RPC_PORT),
     }
@@ -121,19 +149,36 @@ def direct_settings(member: Member) -> dict[str, str]:
     return {"ADDRESS": member.ip, "DEVICE": member.device}
 
 
-def ray_settings(cluster: Cluster, ports: RayPorts, user: str) -> dict[str, str]:
-    """What `prepare.sh` needs to know about Ray."""
+def ray_host(host: Bootstrap | RayHost) -> RayHost:
+    """The entry of a host that can run Ray."""
+    if isinstance(host, RayHost):
+        return host
+    raise TypeError(f"{host.name} is a bootstrap")
+
+
+def ray_settings(cluster: Cluster, ports: RayPorts, host: RayHost) -> dict[str, str]:
+    """What `prepare.sh` needs to know about a host's Ray."""
     ray = cluster.ray
+    environment = cluster.ray_environment(host)
     return {
         "RAY_VERSION": ray.version,
         "RAY_PYTHON": ray.python,
-        "RAY_VENV": ray.venv or "",
+        "RAY_VENV": environment.venv or "",
+        "RAY_ACTIVATE": environment.activate or "",
         "RAY_PORTS": " ".join(map(str, ports.fixed)),
         "RAY_INDEX_URL": ray.index_url or "",
         "RAY_FIND_LINKS": ray.find_links or "",
-        "RAY_USER": user,
+        "RAY_USER": host.ssh.user or cluster.ssh.user,
+        "GPUS": _gpus(cluster, host),
         "UV_VERSION": ray.uv.version,
         "UV_URL": ray.uv.url,
         "UV_SHA256_X86_64": ray.uv.sha256.get("x86_64", ""),
         "UV_SHA256_AARCH64": ray.uv.sha256.get("aarch64", ""),
     }
+
+
+def _gpus(cluster: Cluster, host: RayHost) -> str:
+    """How many accelerators a host must have; nothing where the settings don't say, or where RLinf counts none."""
+    groups = [cluster.rlinf.node_groups.get(label) for label in host.groups]
+    ignored = all(group is not None and group.ignore_hardware for group in groups)
+    return str(host.gpus) if "gpus" in host.model_fields_set and not ignored else ""

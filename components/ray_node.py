@@ -8,8 +8,9 @@ import pulumi
 from pulumi_command import remote
 
 from components.host import encoded
-from components.member import RayMember, head_of
+from components.member import RayMember, head_of, ray_host
 from components.token import ray_token
+from components.versions import differences
 from config.defaults import ECHO_PORT
 from config.models import RayHost
 
@@ -26,13 +27,15 @@ def start_ray(nodes: Sequence[RayMember], overlay: Mapping[str, remote.Command])
         whenever Ray was started anew. In the order of ranks.
     """
     head = head_of(nodes)
-    running = {head.member.rank: _ray(head, head, [overlay[head.member.name]])}
+    running = {head.member.rank: _ray(head, head, [overlay[head.member.name]], _same_versions(nodes))}
     for node in nodes:
-        if node.member.state == "lost":
+        if not node.is_ours or node is head:
+            continue
+        if node.member.state in {"lost", "pending"}:
             _ray(node, head, [])
-        elif node.member.state == "enabled" and node is not head:
+        elif node.member.state in {"enabled", "joined"}:
             running[node.member.rank] = _ray(node, head, [overlay[node.member.name], running[0]])
-    return {member.name: running[member.rank] for member in head.args.plan.nodes}
+    return {member.name: running[member.rank] for member in head.args.plan.nodes if member.rank in running}
 
 
 def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:
@@ -54,10 +57,28 @@ def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in sorted(variables.items()))
 
 
+def _same_versions(nodes: Sequence[RayMember]) -> pulumi.Input[None]:
+    """Fails before the head starts where nodes differ in what Ray needs to be the same.
+
+    Not in a preview: what new hosts have is not known there, and the head would seem to change with each of them.
+    """
+    if pulumi.runtime.is_dry_run():
+        return None
+    enabled = [node for node in nodes if node.is_ours and node.member.state in {"enabled", "joined"}]
+
+    def compare(facts: Sequence[str]) -> None:
+        found = differences({node.member.name: line for node, line in zip(enabled, facts, strict=True)})
+        if found:
+            raise pulumi.RunError(found)
+
+    return pulumi.Output.all(*(node.ray_facts for node in enabled)).apply(compare)
+
+
 def planned_settings(node: RayMember, head: RayMember) -> dict[str, str]:
     """What a node's `ray.sh` reads that is known before any host was asked."""
     plan = node.args.plan
     ports = plan.ports
+    existing = node.args.settings.cluster.ray_environment(ray_host(node.args.host))
     # The head's two metrics servers take their ports from variables only.
     metrics = {
         "AUTOSCALER_METRIC_PORT": str(ports.autoscaler_metrics),
@@ -71,6 +92,8 @@ def planned_settings(node: RayMember, head: RayMember) -> dict[str, str]:
         "HEAD_IP": head.member.ip,
         # Without an overlay there is no echo service.
         "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
+        "RAY_VENV": existing.venv or "",
+        "RAY_ACTIVATE": existing.activate or "",
         "RAY_USER": node.host.user,
         "RAY_PORTS": ports.firewall,
         "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
@@ -83,16 +106,26 @@ def planned_settings(node: RayMember, head: RayMember) -> dict[str, str]:
 def planned_ray(node: RayMember, head: RayMember) -> list[str]:
     """All that is known of a node's Ray before any host was asked."""
     ray = node.args.settings.cluster.ray
-    return [*planned_settings(node, head).values(), ray.version, ray.python, ray.venv or ""]
+    return [*planned_settings(node, head).values(), ray.version, ray.python]
 
 
-def _ray(node: RayMember, head: RayMember, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
+def _ray(
+    node: RayMember, head: RayMember, depends_on: Sequence[pulumi.Resource], checked: pulumi.Input[None] = None
+) -> remote.Command:
+    """Ray on a node.
+
+    Args:
+        node: which one.
+        head: the head.
+        depends_on: what must be done before.
+        checked: what must not have failed before.
+    """
     return node.host.run(
         "ray",
         {
             **planned_settings(node, head),
             "FACTS": node.ray_facts,
-            "HEAD_FACTS": head.ray_facts,
+            "HEAD_FACTS": pulumi.Output.all(head.ray_facts, checked).apply(lambda known: known[0]),
             "RAY_TOKEN": node.args.settings.network_secret.apply(ray_token),
         },
         pulumi.ResourceOptions(parent=node, depends_on=list(depends_on)),

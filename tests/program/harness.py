@@ -11,8 +11,10 @@ import contextlib
 import contextvars
 import json
 import runpy
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import pulumi
@@ -68,7 +70,12 @@ class Monitor(mocks.MockMonitor):
 
 
 def run_program(
-    cluster: dict[str, Any], *, secret: str | None = SECRET, folder: Path = PROGRAM.parent, **config: str
+    cluster: dict[str, Any],
+    *,
+    secret: str | None = SECRET,
+    folder: Path = PROGRAM.parent,
+    config: Mapping[str, str] = MappingProxyType({}),
+    plain: Collection[str] = (),
 ) -> Recorder:
     """Runs `__main__.py` with these settings; returns what it asked for.
 
@@ -76,16 +83,19 @@ def run_program(
         cluster: the settings.
         secret: the network secret.
         folder: that of Pulumi.yaml.
-        config: further configuration.
+        config: further configuration, encrypted.
+        plain: names of configuration that is not.
 
     Raises:
         Refused: as the program does.
     """
     # A context of its own: Pulumi keeps the stack that is being run in context variables.
-    return contextvars.Context().run(_run, cluster, secret, folder, config)
+    return contextvars.Context().run(_run, cluster, secret, folder, plain, config)
 
 
-def _run(cluster: dict[str, Any], secret: str | None, folder: Path, config: dict[str, str]) -> Recorder:
+def _run(
+    cluster: dict[str, Any], secret: str | None, folder: Path, plain: Collection[str], config: Mapping[str, str]
+) -> Recorder:
     recorder = Recorder()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -94,7 +104,8 @@ def _run(cluster: dict[str, Any], secret: str | None, folder: Path, config: dict
     if secret is not None:
         settings["rlinf-cloud-edge:networkSecret"] = secret
     settings |= {f"rlinf-cloud-edge:{key}": value for key, value in config.items()}
-    pulumi.runtime.set_all_config(settings, ["rlinf-cloud-edge:networkSecret"])
+    names = {"networkSecret", *config} - set(plain)
+    pulumi.runtime.set_all_config(settings, [f"rlinf-cloud-edge:{name}" for name in names])
 
     async def program() -> None:
         with contextlib.chdir(folder):

@@ -153,22 +153,6 @@ def test_wrong_settings_end_the_program_before_the_first_resource() -> None:
     assert "networkSecret\n" in refused.value.message
 
 
-def test_a_missing_key_file_is_named() -> None:
-    raw = guide()
-    raw["ssh"]["key_file"] = "/nonexistent/id_ed25519"
-    with pytest.raises(Refused) as refused:
-        run_program(raw)
-    assert "ssh.key_file: /nonexistent/id_ed25519\n" in refused.value.message
-    assert "No such file" in refused.value.message
-
-
-def test_a_private_key_in_the_configuration_is_used_for_every_host_as_a_secret() -> None:
-    commands = run_program(guide(), sshPrivateKey="canary-private-key").commands
-    for inputs in commands.values():
-        assert isinstance(inputs["connection"], dict)
-        assert "canary-private-key" in str(plain(inputs["connection"]))
-
-
 def test_stdin_of_a_hostile_setting_is_refused_or_one_line() -> None:
     raw = guide()
     raw["edges"][0]["env"] = {"GREETING": "$(id) `id` \"quoted\" 'single' \\ end"}
