@@ -12,11 +12,14 @@ from lab import network, topology
 from lab.stack import Stack
 from tests.lab.cluster_fixtures import accounts_on, files_on, ok
 
+RLINF_VENV = "/opt/rlinf/venv"
+"""Where the lab's hosts have RLinf's environment."""
+
 
 def joining(
     joins: Mapping[str, str], *, joined: bool = False, repair: str | None = None, mtu: int = 1380
 ) -> Callable[[dict[str, Any]], None]:
-    """An edit of the lab's settings.
+    """An edit of the lab's settings; the first edge has its Ray in RLinf's environment.
 
     Args:
         joins: name of an edge → its `join`. Other edges up to the last of these stay as they are; later ones go.
@@ -30,6 +33,7 @@ def joining(
         del cluster["edges"][last + 1 :]
         cluster["repair"] = repair
         cluster["overlay"]["mtu"] = mtu
+        cluster["edges"][0]["ray"] = {"venv": RLINF_VENV}
         for edge in cluster["edges"]:
             if edge["name"] not in joins:
                 continue

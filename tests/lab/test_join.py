@@ -2,7 +2,7 @@
 
 One cluster serves all tests of this module, in the order they stand. Its edges:
 
-- edge-1: logged in to through the bootstrap.
+- edge-1: logged in to through the bootstrap, as a user with sudo; its Ray is in RLinf's environment.
 - edge-2, edge-4: `join: overlay`; their routers let nobody in. edge-4 is a container without systemd.
 - edge-3: `join: script`; nobody of ours may log in at all.
 - edge-5: `join: script`, in a container that was started without /dev/net/tun: it never joins.
@@ -16,7 +16,9 @@ from collections.abc import Generator
 
 import pytest
 
+from lab.paths import Cache
 from lab.polling import wait_for
+from lab.rlinf_env import build
 from lab.stack import Stack
 from tests.lab.cluster_fixtures import (
     assert_as_before,
@@ -25,7 +27,16 @@ from tests.lab.cluster_fixtures import (
     ray_python,
     service_pids,
 )
-from tests.lab.join_fixtures import as_it_was, join_scripts, joining, let_nobody_in, nodes_table, run_as_owner, without
+from tests.lab.join_fixtures import (
+    RLINF_VENV,
+    as_it_was,
+    join_scripts,
+    joining,
+    let_nobody_in,
+    nodes_table,
+    run_as_owner,
+    without,
+)
 
 pytestmark = pytest.mark.long  # five edges
 
@@ -40,6 +51,8 @@ JOINED_WITH_ANOTHER_MTU = joining(JOINS, joined=True, mtu=1300)
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, None]:
+    cache = Cache.from_environment()
+    build(cache.rlinf, cache.uv)
     folder = tmp_path_factory.mktemp("project")
     with lab_with_stack(folder, "-join", edges=5, kinds={"edge-4": "container", BROKEN: "container-no-tun"}) as stack:
         let_nobody_in(stack, 2, 3, 4, 5)
@@ -173,6 +186,12 @@ class TestAfterTheyHaveJoined:
         )
         told = ray_python(stack, "cloud-1", code).splitlines()[-1]
         assert told == str(["10.10.0.10", "10.10.0.11", "10.10.0.12", "10.10.0.13", "10.10.0.14"])
+
+    def test_ray_runs_from_the_environment_that_each_host_names(self, stack: Stack) -> None:
+        code = "import sys; print(sys.prefix)"
+        assert ray_python(stack, "edge-1", code) == f"{RLINF_VENV}\n"
+        for host in ("cloud-1", *JOINS):
+            assert ray_python(stack, host, code).startswith("/opt/rlinf-cloud-edge/ray-")
 
     def test_again_there_are_no_changes(self, stack: Stack) -> None:
         assert set(json.loads(stack.pulumi("preview", "--json"))["changeSummary"]) == {"same"}
