@@ -12,6 +12,7 @@ from typing import Literal
 
 from config.models import Bootstrap, Cluster, RayHost
 from config.ranks import ranked
+from config.reach import endpoint
 
 Role = Literal["bootstrap", "head", "worker"]
 State = Literal["enabled", "disabled", "lost", "pending", "joined"]
@@ -208,5 +209,4 @@ def _ip(host: Bootstrap | RayHost) -> str:
 
 
 def _uri(address: str, port: int) -> str:
-    host = f"[{address}]" if ":" in address else address
-    return f"tcp://{host}:{port}"
+    return f"tcp://{endpoint(address, port)}"

@@ -149,6 +149,25 @@ class TestTheSchema:
         assert problems({"config": {KEY: guide(), name: "a secret in plain text"}})
         assert problems({"config": {KEY: guide(), name: {"secure": "v1:x"}}}) == []
 
+    def test_a_password_that_settings_name_is_a_secret(self) -> None:
+        raw = guide()
+        raw["edges"][0]["ssh"]["password_secret"] = "robotPassword"
+        name = "rlinf-cloud-edge:robotPassword"
+        assert problems({"config": {KEY: raw, name: {"secure": "v1:x"}}}) == []
+        assert problems({"config": {KEY: raw, name: "a password in plain text"}})
+
+    @pytest.mark.parametrize("jump", ["bootstrap", {"address": "2001:db8::7", "user": "gate"}])
+    def test_a_jump_is_a_name_or_a_bastion(self, jump: object) -> None:
+        raw = guide()
+        raw["edges"][0]["ssh"]["jump"] = jump
+        assert problems({"config": {KEY: raw}}) == []
+
+    @pytest.mark.parametrize("jump", [7, {"user": "gate"}, {"address": "a", "jump": "b"}, "Not A Name"])
+    def test_what_is_neither_is_marked(self, jump: object) -> None:
+        raw = guide()
+        raw["edges"][0]["ssh"]["jump"] = jump
+        assert problems({"config": {KEY: raw}})
+
     @pytest.mark.parametrize(
         "texts",
         [
