@@ -15,11 +15,12 @@ reload_units() { :; }
 # Nothing starts at the boot of a container but what its image says; prepare.sh warns of that.
 enable() { :; }
 
-is_active() { supervise active "$1" 2>/dev/null; }
+# Asking makes a record; where there is none, nothing was ever started.
+is_active() { [[ -e $RUN/$1.record ]] && supervise active "$1" 2>/dev/null; }
 
 has_failed() { ! supervise alive "$1"; }
 
-is_present() { supervise present "$1" 2>/dev/null; }
+is_present() { [[ -e $RUN/$1.record ]] && supervise present "$1" 2>/dev/null; }
 
 restart() { supervise stop "$1" && supervise start "$1"; }
 
