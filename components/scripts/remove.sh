@@ -12,10 +12,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck disable=SC2317 # called by wait_for
 has_ended() { [[ ! -e /proc/$1 ]]; }
 
-# hang_up ADDRESS: ends the logins at an address that is gone, which would learn of it only after hours.
+# hang_up ADDRESS: ends the logins at an address that is gone, which would learn of it only after hours. Either the
+# kernel ends their connections, if it can, or their processes are ended, which are not all shown in a container.
 hang_up() {
   local pid
   command -v ss >/dev/null || return 0
+  ss -K state established src "$1" >/dev/null 2>&1 || true
   ss -Htnp state established src "$1" | grep -o 'pid=[0-9]*' | sort -u | while IFS= read -r pid; do
     pid=${pid#pid=}
     if [[ $(cat "/proc/$pid/comm" 2>/dev/null) == sshd* ]]; then kill "$pid" 2>/dev/null || true; fi
