@@ -164,6 +164,18 @@ class TestDifferences:
         assert differences(answer(**changes, RAY_DEVICE="enp1s0"), direct()) == ["enp1s0 has no address 192.0.2.20"]
 
 
+class TestVersions:
+    """Where hosts bring their own environment, no Python is planned, and all must have the head's."""
+
+    def test_any_python_is_right_that_the_head_has(self) -> None:
+        raw = guide()
+        raw["cloud"][0]["venv"] = raw["edges"][0]["venv"] = "/opt/venv"
+        head = answer(RANK="0", PYTHON_VERSION="3.10.4")
+        assert plan_of(raw).python is None
+        assert differences(answer(PYTHON_VERSION="3.10.4"), raw, head) == []
+        assert differences(answer(), raw, head) == ["Python 3.11.2 runs, and 3.10.4 on the head"]
+
+
 class TestTelling:
     """The table has a row for every host; JSON has the same."""
 
