@@ -57,13 +57,23 @@ def _gate(node: RayMember, head: RayMember, ray: Mapping[str, remote.Command], r
     )
 
 
+def arrived_nodes(result: str) -> frozenset[str]:
+    """Names of the pending nodes that the gate found nevertheless, from its line of result."""
+    words = (word.partition("=") for word in result.split())
+    return frozenset(name for key, _, names in words if key == "arrived" for name in names.split(",") if name)
+
+
 def gate_plan(plan: Plan, ray: str, timeout: int) -> str:
-    """What `gate.py` reads: JSON with the nodes that must be there.
+    """What `gate.py` reads: JSON with the nodes that must be there, and those that may be missing (`pending`).
 
     Args:
         plan: the plan.
         ray: the Ray version of every node.
         timeout: seconds to wait for all nodes.
     """
-    nodes = [{"name": node.name, "rank": node.rank, "ip": node.ip, "device": node.device} for node in plan.nodes]
+    nodes = [
+        {"name": node.name, "rank": node.rank, "ip": node.ip, "device": node.device}
+        | ({"pending": True} if node.state == "pending" else {})
+        for node in plan.nodes
+    ]
     return json.dumps({"address": plan.ray_address, "timeout": timeout, "ray": ray, "nodes": nodes})

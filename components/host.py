@@ -66,9 +66,15 @@ class Host:
     """`cluster.repair`: any new value runs every script again."""
     absent: bool = False
     """Whether the machine is gone, or has not joined yet; `connection` is then another host's."""
+    port: int = 22
+    """TCP port of its sshd."""
+    over_overlay: bool = False
+    """Whether we log in over the overlay, which the removal of it ends."""
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
+        if self.over_overlay:
+            settings = {**settings, "REACHED": "overlay"}
         stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
         return self._command("prepare", "exec bash -s -- up", "exec bash -s -- down", stdin, opts)
 
@@ -94,9 +100,11 @@ class Host:
         # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that the
         # preview shows what will be done, the command line changes with what is planned, too.
         mark = f" # {mark_of(planned)}" if planned else ""
-        return self._command(
-            step, f"exec {sudo}{script} up{mark}", f"test ! -e {script} || exec {sudo}{script} down", stdin, opts
-        )
+        down = f"test ! -e {script} || exec {sudo}{script} down"
+        if self.over_overlay and step == "overlay":
+            # We could not log in again for the rest: `prepare` undoes it, at the end and with all else.
+            down = "exec cat >/dev/null"
+        return self._command(step, f"exec {sudo}{script} up{mark}", down, stdin, opts)
 
     def _command(
         self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
@@ -174,12 +182,14 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host | None:
     return Host(
         name=host.name,
         user=way.user,
+        port=way.port,
         endpoint=way.endpoint,
         identity=way.identity,
         connection=_connection(settings, (way_in(cluster, ranked(cluster)[0]) or way) if absent else way),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
         absent=absent,
+        over_overlay=isinstance(host, RayHost) and host.join == "overlay",
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TypedDict
 
 from components.plan import Plan
@@ -65,14 +66,17 @@ class Outputs(TypedDict):
     """The stack's README in Markdown."""
 
 
-def outputs(cluster: Cluster, plan: Plan, base: BaseConfig | None = None) -> Outputs:
+def outputs(cluster: Cluster, plan: Plan, base: BaseConfig | None = None, arrived: Collection[str] = ()) -> Outputs:
     """The outputs of a stack whose gate has opened.
 
     Args:
         cluster: the settings.
         plan: made from them.
         base: the RLinf config that they name as their base.
+        arrived: names of pending nodes that the gate has found nevertheless.
     """
+    members = (replace(each, state="joined") if each.name in arrived else each for each in plan.members)
+    plan = replace(plan, members=tuple(members))
     return Outputs(
         overlay_ips={member.name: member.ip for member in plan.members if member.state != "lost"},
         rlinf_config=render_config(cluster, base),

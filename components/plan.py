@@ -94,6 +94,8 @@ class Member:
     peers: tuple[str, ...]
     """EasyTier peer URIs this host connects to."""
     state: State
+    listens: bool = True
+    """Whether EasyTier listens for others there; a host that joins is asked for no port."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ def make_plan(cluster: Cluster) -> Plan:
             device=host.device or str(device),
             peers=peers,
             state=_state(host),
+            listens=host.join is None,
         )
 
     nodes = [

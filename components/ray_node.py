@@ -8,7 +8,7 @@ import pulumi
 from pulumi_command import remote
 
 from components.host import encoded
-from components.member import RayMember, head_of, ray_host
+from components.member import RayMember, head_of
 from components.token import ray_token
 from components.versions import differences
 from config.defaults import ECHO_PORT
@@ -78,7 +78,6 @@ def planned_settings(node: RayMember, head: RayMember) -> dict[str, str]:
     """What a node's `ray.sh` reads that is known before any host was asked."""
     plan = node.args.plan
     ports = plan.ports
-    existing = node.args.settings.cluster.ray_environment(ray_host(node.args.host))
     # The head's two metrics servers take their ports from variables only.
     metrics = {
         "AUTOSCALER_METRIC_PORT": str(ports.autoscaler_metrics),
@@ -92,9 +91,9 @@ def planned_settings(node: RayMember, head: RayMember) -> dict[str, str]:
         "HEAD_IP": head.member.ip,
         # Without an overlay there is no echo service.
         "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
-        "RAY_VENV": existing.venv or "",
-        "RAY_ACTIVATE": existing.activate or "",
-        "RAY_USER": node.host.user,
+        "RAY_VENV": node.checks["RAY_VENV"],
+        "RAY_ACTIVATE": node.checks["RAY_ACTIVATE"],
+        "RAY_USER": node.checks["RAY_USER"],
         "RAY_PORTS": ports.firewall,
         "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
         "RAY_ENV_BASE64": encoded(environment(node, metrics if node is head else {})),
@@ -120,14 +119,18 @@ def _ray(
         depends_on: what must be done before.
         checked: what must not have failed before.
     """
-    return node.host.run(
-        "ray",
-        {
-            **planned_settings(node, head),
-            "FACTS": node.ray_facts,
-            "HEAD_FACTS": pulumi.Output.all(head.ray_facts, checked).apply(lambda known: known[0]),
-            "RAY_TOKEN": node.args.settings.network_secret.apply(ray_token),
-        },
-        pulumi.ResourceOptions(parent=node, depends_on=list(depends_on)),
-        planned=planned_ray(node, head),
-    )
+    settings = {
+        **service_settings(node, head),
+        "FACTS": pulumi.Output.all(node.ray_facts, checked).apply(lambda known: known[0]),
+    }
+    opts = pulumi.ResourceOptions(parent=node, depends_on=list(depends_on))
+    return node.host.run("ray", settings, opts, planned=planned_ray(node, head))
+
+
+def service_settings(node: RayMember, head: RayMember) -> dict[str, pulumi.Input[str]]:
+    """What a node's `ray.sh` reads, but for FACTS, the host's own."""
+    return {
+        **planned_settings(node, head),
+        "HEAD_FACTS": head.ray_facts,
+        "RAY_TOKEN": node.args.settings.network_secret.apply(ray_token),
+    }

@@ -75,7 +75,7 @@ def read_outputs(outputs: Mapping[str, Any]) -> Plan:
             rank=row["rank"],
             ip=row["overlay_ip"],
             device=row["device"],
-            login=row["name"] in reached and row["state"] != "lost",
+            login=row["name"] in reached and row["state"] not in {"lost", "pending"},
         )
         for row in outputs["nodes"]
     )

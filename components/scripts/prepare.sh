@@ -15,8 +15,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 # The settings; empty ones do not apply to this host. Those of releases are read by name.
 # shellcheck disable=SC2034
 EASYTIER_VERSION='' EASYTIER_URL='' EASYTIER_SHA256_X86_64='' EASYTIER_SHA256_AARCH64=''
-EASYTIER_IF_PRESENT='' OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE='' GPUS=''
+EASYTIER_IF_PRESENT='' OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE='' REACHED='' GPUS=''
 RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_ACTIVATE='' RAY_PORTS='' RAY_INDEX_URL='' RAY_FIND_LINKS='' RAY_USER=''
+RAY_LOCK_URL='' RAY_LOCK_SHA256=''
 # shellcheck disable=SC2034
 UV_VERSION='' UV_URL='' UV_SHA256_X86_64='' UV_SHA256_AARCH64=''
 
@@ -27,8 +28,8 @@ fault() { faults+=("$*"); }
 main() {
   local action=$1
   read_settings EASYTIER_VERSION EASYTIER_URL EASYTIER_SHA256_X86_64 EASYTIER_SHA256_AARCH64 \
-    EASYTIER_IF_PRESENT OVERLAY_PORT RPC_PORT ADDRESS DEVICE GPUS \
-    RAY_VERSION RAY_PYTHON RAY_VENV RAY_ACTIVATE RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER \
+    EASYTIER_IF_PRESENT OVERLAY_PORT RPC_PORT ADDRESS DEVICE REACHED GPUS \
+    RAY_VERSION RAY_PYTHON RAY_VENV RAY_ACTIVATE RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER RAY_LOCK_URL RAY_LOCK_SHA256 \
     UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64
   case $action in
     up) up ;;
@@ -112,7 +113,7 @@ check_tun() {
 # check_other_easytier ARCHITECTURE: another EasyTier than the pinned one, here from before or of others'.
 check_other_easytier() {
   local name=EASYTIER_SHA256_${1^^} path ours=$OPT/easytier/easytier-core process
-  local -a command
+  local -a argv
   if [[ -e $ours && $(cat "$OPT/easytier/.sha256" 2>/dev/null) != "${!name:-}" ]]; then
     fault "an EasyTier other than $EASYTIER_VERSION is installed in $OPT/easytier, and easytier.if_present says refuse; let it be replaced with if_present: replace"
   fi
@@ -121,9 +122,9 @@ check_other_easytier() {
     fault "another EasyTier is installed, $path, and easytier.if_present says refuse; remove it, or leave it alone with if_present: replace"
   fi
   for process in /proc/[0-9]*; do
-    mapfile -d '' -t command < <(cat "$process/cmdline" 2>/dev/null) || continue
+    mapfile -d '' -t argv < <(cat "$process/cmdline" 2>/dev/null) || continue
     # An interpreter comes before the program that it runs.
-    for path in "${command[0]:-}" "${command[1]:-}"; do
+    for path in "${argv[0]:-}" "${argv[1]:-}"; do
       if [[ ${path##*/} == easytier-core && $path != "$ours" ]]; then
         fault "another EasyTier runs, $path (process ${process#/proc/}), and easytier.if_present says refuse; stop it, or leave it alone with if_present: replace"
       fi
@@ -142,7 +143,7 @@ check_address() {
 check_ports() {
   local port
   if [[ -n $EASYTIER_VERSION ]] && ! is_present rlinf-easytier.service; then
-    for port in "$OVERLAY_PORT" "$RPC_PORT"; do report_taken "$port" EasyTier; done
+    for port in $OVERLAY_PORT "$RPC_PORT"; do report_taken "$port" EasyTier; done
   fi
   if [[ -n $RAY_PORTS ]] && ! is_present rlinf-ray.service; then
     for port in $RAY_PORTS; do report_taken "$port" Ray; done
@@ -317,7 +318,7 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
 unpack_uv() { tar -xzf "$1/archive" -C "$1" --strip-components=1 --no-same-owner; }
 
 # The managed environment has its version in its name, so that a change builds a new one beside the running one.
-managed_venv() { printf '%s/ray-%s-python-%s' "$OPT" "$RAY_VERSION" "$RAY_PYTHON"; }
+managed_venv() { printf '%s/ray-%s-python-%s%s' "$OPT" "$RAY_VERSION" "$RAY_PYTHON" "${RAY_LOCK_SHA256:+-${RAY_LOCK_SHA256:0:12}}"; }
 
 install_ray() {
   [[ -z $RAY_VENV$RAY_ACTIVATE ]] || return 0
@@ -334,8 +335,15 @@ install_ray() {
   local -x UV_NO_CONFIG=1 UV_CACHE_DIR=$OPT/uv-cache UV_PYTHON_INSTALL_DIR=$OPT/python UV_LINK_MODE=hardlink
   timeout 900 "$OPT/uv/uv" venv --quiet --python "$RAY_PYTHON" "$venv" >&2 ||
     install_failed "no Python $RAY_PYTHON for Ray; install it on the host, or let the host reach uv's downloads"
-  timeout 1800 "$OPT/uv/uv" pip install --quiet --python "$venv/bin/python" "${source[@]}" "ray[default]==$RAY_VERSION" >&2 ||
-    install_failed "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url or find_links, and this host's way there"
+  local -a wanted=("ray[default]==$RAY_VERSION")
+  if [[ -n $RAY_LOCK_URL ]]; then
+    fetch "$RAY_LOCK_URL" "$RAY_LOCK_SHA256" "$venv/lock.txt" "the lock of Ray's environment"
+    wanted=(--require-hashes --requirements "$venv/lock.txt")
+  fi
+  timeout 1800 "$OPT/uv/uv" pip install --quiet --python "$venv/bin/python" "${source[@]}" "${wanted[@]}" >&2 ||
+    install_failed "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url, find_links or lock, and this host's way there"
+  [[ -z $RAY_LOCK_URL || $(ray_version "$venv/bin/python") == "$RAY_VERSION" ]] ||
+    fail "the lock of Ray's environment, $RAY_LOCK_URL, holds Ray $(ray_version "$venv/bin/python") and the settings say $RAY_VERSION; correct cluster.ray.version or lock"
   rm -rf "$OPT/uv-cache"
   touch "$venv/.complete"
 }
@@ -358,8 +366,27 @@ report() {
 
 down() {
   one_at_a_time
+  if [[ $REACHED == overlay ]]; then
+    remove_after_us
+    printf 'removes itself\n'
+    return
+  fi
   remove_all
   printf 'removed\n'
+}
+
+# A removal ends the overlay, and over that we are logged in: it is left to a process of its own, which starts once
+# this login's command has ended. It keeps the lock on the host, and has nothing to do with the login's session.
+remove_after_us() {
+  local copy command=$$ login=$PPID
+  while ((login > 1)) && [[ $(<"/proc/$login/comm") != sshd* ]]; do
+    command=$login
+    login=$(awk '$1 == "PPid:" { print $2 }' "/proc/$login/status")
+  done
+  copy=$(mktemp -d /run/rlinf-cloud-edge-removal.XXXXXX)
+  cp -- "$here"/* "$copy/"
+  detached "$copy/remove.sh" "$command" "$login" "$HOST"
+  say "$HOST: its removal goes on by itself once we have hung up"
 }
 
 remove_all() {

@@ -35,6 +35,8 @@ boot_of() { echo never; }
 
 main_pid() { supervise show "$1" | sed -n 's/^MainPID=//p'; }
 
+detached() { setsid --fork bash "$@" </dev/null >/dev/null 2>&1; }
+
 remove_service() {
   local unit
   for unit in "$@"; do

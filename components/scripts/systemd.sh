@@ -41,6 +41,12 @@ boot_of() { systemctl is-enabled "$1" 2>/dev/null || true; }
 # main_pid SERVICE: process id; 0 where it does not run.
 main_pid() { systemctl show --property=MainPID --value "$1"; }
 
+# detached SCRIPT ARGUMENT...: runs on when this login has ended.
+detached() {
+  setsid --fork systemd-run --quiet --collect --scope --unit=rlinf-cloud-edge-removal bash "$@" \
+    </dev/null >/dev/null 2>&1
+}
+
 # remove_service UNIT...: stopped, disabled and forgotten; it is no fault if it never was.
 remove_service() {
   local unit

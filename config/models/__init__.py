@@ -13,7 +13,7 @@ from config.models.hosts import Bootstrap, CloudNode, EdgeHost, Host, RayHost
 from config.models.overlay import EasyTierFlags, Overlay
 from config.models.ray import Ray
 from config.models.reach import Bastion, Credentials, Login, Ssh, SshDefaults
-from config.models.release import EasyTierRelease, UvRelease
+from config.models.release import EasyTierRelease, RayLock, UvRelease
 from config.models.rlinf import EnvConfig, NodeGroup, PlacementOnGroup, Rlinf
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Ray",
     "RayEnvironment",
     "RayHost",
+    "RayLock",
     "Rlinf",
     "Robot",
     "Ssh",

@@ -7,7 +7,7 @@ from pydantic import Field
 from config import defaults
 from config.models.base import Integer, Line, Port, Version
 from config.models.environment import Environment, RayEnvironment
-from config.models.release import UvRelease
+from config.models.release import RayLock, UvRelease
 
 
 class Ray(RayEnvironment):
@@ -25,6 +25,8 @@ class Ray(RayEnvironment):
     """Package index of the managed environment instead of uv's default."""
     find_links: Line | None = None
     """URL of a page of wheels, or a folder of wheels on the hosts; with it no index is asked."""
+    lock: RayLock | None = None
+    """What the managed environment consists of, every wheel by its hash; with it nothing else is installed."""
     join_timeout: Integer = Field(default=180, ge=10, le=3600)
     """Seconds within which every node must have joined."""
     env: Environment = Field(default_factory=dict[str, str])

@@ -26,6 +26,15 @@ class EasyTierRelease(Model):
     others are left alone and never used. `refuse`: such a host is refused, and nothing is changed on it."""
 
 
+class RayLock(Model):
+    """A requirements file with the hashes of Ray and all it needs, as `uv pip compile --generate-hashes` makes it."""
+
+    url: Line
+    """Where every host gets the file; a file on the hosts by a `file://` URL."""
+    sha256: Sha256
+    """SHA-256 of the file."""
+
+
 class UvRelease(Model):
     """The uv that builds the managed Ray environment."""
 

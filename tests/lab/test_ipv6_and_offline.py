@@ -13,12 +13,15 @@ import pytest
 
 from lab import ipv6
 from lab.stack import Stack
+from lab.toolchain.atomic import digest_of_file
+from lab.toolchain.mirror import LOCKS
 from tests.lab.cluster_fixtures import failed, lab_with_stack, ok
 
 pytestmark = pytest.mark.long  # a cluster of its own
 
 HOSTS = ("bootstrap", "cloud-1", "cloud-2")
 FOLDER = "/srv/mirror"
+LOCK = LOCKS / "ray.txt"
 
 # Fills the folder as an operator would: from a mirror, once.
 FILL = r"""
@@ -46,6 +49,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, No
             filled = [*(urls if host != "bootstrap" else urls[:1]), cluster["ray"]["find_links"]]
             ok(stack.lab.exec(host, "python3", "-c", FILL, FOLDER, *filled, limit=300))
 
+            ok(stack.lab.exec(host, "tee", f"{FOLDER}/ray.txt", stdin=LOCK.read_text()))
+
         def edit(cluster: dict[str, Any]) -> None:
             cluster["ssh"]["connect_timeout"] = 10
             cluster["bootstrap"]["ssh"]["address"] = addresses["bootstrap"]
@@ -56,6 +61,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, No
             cluster["overlay"]["easytier"]["url"] = f"file://{FOLDER}/easytier-linux-{{arch}}-v{{version}}.zip"
             cluster["ray"]["uv"]["url"] = f"file://{FOLDER}/uv-{{arch}}-unknown-linux-musl.tar.gz"
             cluster["ray"]["find_links"] = f"{FOLDER}/wheels"
+            cluster["ray"]["lock"] = {"url": f"file://{FOLDER}/ray.txt", "sha256": digest_of_file(LOCK)}
 
         stack.change(edit)
         yield stack
@@ -70,6 +76,21 @@ class TestFiles:
         told = failed(stack, "up", "--yes", "--skip-preview")
         ok(stack.lab.exec("cloud-2", "mv", f"{file}.away", file))
         assert f"cloud-2: EasyTier 2.6.4 can't be copied from {file}; put the file there on this host" in told
+        assert stack.lab.exec("cloud-2", "test", "-e", "/opt/rlinf-cloud-edge").returncode == 1
+        # The others have their programs by now, and run none of them.
+        for host in HOSTS:
+            assert stack.lab.exec(host, "systemctl", "cat", "rlinf-easytier").returncode != 0
+            assert "et0" not in ok(stack.lab.exec(host, "ip", "-brief", "link"))
+
+    def test_a_wheel_that_is_not_the_locked_one(self, stack: Stack) -> None:
+        wheel = ok(stack.lab.exec("cloud-2", "sh", "-c", f"ls {FOLDER}/wheels/attrs-*.whl")).strip()
+        ok(stack.lab.exec("cloud-2", "cp", "-p", wheel, f"{wheel}.away"))
+        script = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'a').comment = b'another'"
+        ok(stack.lab.exec("cloud-2", "python3", "-c", script, wheel))
+        told = failed(stack, "up", "--yes", "--skip-preview")
+        ok(stack.lab.exec("cloud-2", "mv", f"{wheel}.away", wheel))
+        assert "cloud-2: Ray 2.60.0 can't be installed; check cluster.ray.index_url, find_links or lock" in told
+        assert "Hash mismatch for `attrs==" in told
         assert stack.lab.exec("cloud-2", "test", "-e", "/opt/rlinf-cloud-edge").returncode == 1
 
     def test_the_host_without_a_pinned_key_is_warned_of_with_a_command_that_prints_it(self, stack: Stack) -> None:

@@ -139,8 +139,17 @@ def test_a_machine_whose_key_is_not_known_is_told_by_its_address() -> None:
 
 def test_the_outputs_are_the_promised_ones() -> None:
     exports = run_program(guide()).exports
-    promised = {"overlay_ips", "rlinf_config", "nodes", "versions", "ray_address", "launch", "ssh_config", "readme"}
-    assert set(exports) == promised
+    assert set(exports) == {
+        "overlay_ips",
+        "rlinf_config",
+        "nodes",
+        "versions",
+        "ray_address",
+        "launch",
+        "ssh_config",
+        "join_scripts",
+        "readme",
+    }
     assert exports["ray_address"] == "10.10.0.10:6379"
 
 
