@@ -44,7 +44,7 @@ class Versions(TypedDict):
     """None in direct mode."""
     ray: str
     python: str | None
-    """Python of Ray, to the part that the settings give; None where they give Ray's environment instead."""
+    """Python of Ray, to the part that the settings give; None where a host brings its own environment."""
 
 
 class Outputs(TypedDict):
@@ -112,10 +112,11 @@ def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
 
 def versions(cluster: Cluster) -> Versions:
     """The pinned versions."""
+    existing = any(cluster.ray_environment(node).exists for node in (*cluster.cloud, *cluster.edges))
     return Versions(
         easytier=cluster.overlay.easytier.version if cluster.overlay else None,
         ray=cluster.ray.version,
-        python=None if cluster.ray.venv else cluster.ray.python,
+        python=None if existing else cluster.ray.python,
     )
 
 

@@ -38,7 +38,9 @@ def compare(plan: Plan, answers: Mapping[str, Answer]) -> list[Finding]:
         if host.state == "lost":
             findings.append(Finding(host, Answer(None, "lost: not asked")))
             continue
-        answer = answers.get(host.name, Answer(None, "not asked: Pulumi does not log in to it"))
+        pending = host.state == "pending"
+        why = "pending: its owner has not run its join script" if pending else "not asked: Pulumi does not log in to it"
+        answer = answers.get(host.name, Answer(None, why))
         findings.append(Finding(host, answer, [*_host(plan, host, answer, head), *_in_ray(host, head)]))
     return findings
 
@@ -115,6 +117,8 @@ def _boot(what: str, services: str, boot: str) -> list[str]:
 def _in_ray(host: Expected, head: Status | None) -> list[str]:
     """What the head says of a node, which it knows whether we reach that node or not."""
     if head is None or head.nodes is None:
+        return []
+    if host.state == "pending":
         return []
     if host.rank is not None and host.ip not in head.nodes:
         return ["the head does not have it among Ray's nodes"]

@@ -22,7 +22,7 @@ class Expected:
     role: str
     """bootstrap, head or worker."""
     state: str
-    """enabled, disabled or lost."""
+    """enabled, disabled or lost; of a host that joins by a script, pending until its owner has run it, then joined."""
     rank: int | None
     """RLinf node rank; None where no Ray is to run."""
     ip: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -157,11 +158,33 @@ class TestDifferences:
         assert (finding.differences, finding.answer.why) == ([], "lost: not asked")
         assert not finding.expected.login
 
+    @pytest.mark.parametrize(
+        ("state", "expected"), [("pending", []), ("joined", ["the head does not have it among Ray's nodes"])]
+    )
+    def test_a_host_that_joins_by_a_script_is_known_by_the_head_alone(self, state: str, expected: list[str]) -> None:
+        plan = plan_of(guide())
+        edge = replace(plan.hosts[-1], state=state, login=False)
+        head = answer(RANK="0", RAY_IP="10.10.0.10", ADDRESSES="et0=10.10.0.10/24", RAY_NODES="10.10.0.10")
+        findings = compare(replace(plan, hosts=(*plan.hosts[:-1], edge)), {"cloud-1": head})
+        assert findings[-1].differences == expected
+
     def test_without_an_overlay_the_host_has_its_own_address_and_no_easytier(self) -> None:
         changes = {"EASYTIER_STATE": None, "ECHO_STATE": None, "PEERS": None, "RAY_IP": "192.0.2.20"}
         told = answer(**changes, RAY_DEVICE="enp1s0", ADDRESSES="enp1s0=192.0.2.20/24")
         assert differences(told, direct()) == []
         assert differences(answer(**changes, RAY_DEVICE="enp1s0"), direct()) == ["enp1s0 has no address 192.0.2.20"]
+
+
+class TestVersions:
+    """Where hosts bring their own environment, no Python is planned, and all must have the head's."""
+
+    def test_any_python_is_right_that_the_head_has(self) -> None:
+        raw = guide()
+        raw["cloud"][0]["ray"] = raw["edges"][0]["ray"] = {"venv": "/opt/venv"}
+        head = answer(RANK="0", PYTHON_VERSION="3.10.4")
+        assert plan_of(raw).python is None
+        assert differences(answer(PYTHON_VERSION="3.10.4"), raw, head) == []
+        assert differences(answer(), raw, head) == ["Python 3.11.2 runs, and 3.10.4 on the head"]
 
 
 class TestTelling:
