@@ -69,6 +69,8 @@ def _settings(instance: Instance) -> dict[str, object]:
         "ssh_genkeytypes": ["ed25519", "ecdsa"],
         "apt_preserve_sources_list": True,
         "manage_etc_hosts": False,
+        # The image has but the one it is made with.
+        "locale": False,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,7 @@ def _instance(ec2: Any, found: Any) -> Instance:  # noqa: ANN401  # moto's own
         reboots=getattr(found, "lab_reboots", 0),
         user=user_of(found.image_id),
         public_key=material.decode() if isinstance(material, bytes) else str(material),
-        user_data=found.user_data.as_bytes() if found.user_data else b"",
+        user_data=base64.b64decode(str(found.user_data)) if found.user_data else b"",
         disk_gib=max([8, *(int(size) for size in volumes)]),
         terminates=found.instance_initiated_shutdown_behavior == "terminate",
         guest=Guest(
@@ -88,9 +89,9 @@ def _instance(ec2: Any, found: Any) -> Instance:  # noqa: ANN401  # moto's own
 def _leads_out(ec2: Any, subnet: Any) -> bool:  # noqa: ANN401  # moto's own
     """Whether a subnet's route table, its own or its network's, has a route to an internet gateway."""
     tables = [table for table in list(ec2.route_tables.values()) if table.vpc_id == subnet.vpc_id]
-    own = [table for table in tables if subnet.id in table.associations.values()]
+    own = [table for table in tables if any(each.get("SubnetId") == subnet.id for each in table.associations)]
     for table in own or [table for table in tables if table.main_association_id]:
-        for route in list(table.routes.values()):
+        for route in table.routes:
             if route.destination_cidr_block == _EVERYWHERE and route.gateway is not None:
                 return True
     return False

@@ -73,8 +73,8 @@ class Reconciler:
                 self._wake.clear()
                 try:
                     self._look(pool)
-                except (LabError, OSError, RuntimeError):
-                    # The account changed while it was read, or a host is on its way out: the next look sees more.
+                except Exception:  # noqa: BLE001  # what is wrong with one look must not end the others
+                    # Most often the account changed while it was read: the next look sees it whole.
                     traceback.print_exc(file=sys.stderr)
 
     def _remove_leftovers(self) -> None:
