@@ -52,6 +52,7 @@ class Account:
         _keep_groups()
         _take_user_data()
         _count_reboots()
+        _move_addresses()
         for image in IMAGES:
             _publish(image)
         _open_default_vpc()
@@ -121,6 +122,27 @@ def _give_addresses(addresses: Sequence[str]) -> None:
     # An elastic address stays with a stopped instance.
     kind.start = lambda self: None if has_elastic(self) else start(self)
     kind.stop = lambda self: None if has_elastic(self) else stop(self)
+
+
+def _move_addresses() -> None:
+    """In a VPC an elastic address moves by itself to what it is given to, and leaves an instance that is terminated."""
+    from moto.ec2.models import elastic_ip_addresses, instances  # noqa: PLC0415  # after the settings are made
+
+    associate = elastic_ip_addresses.ElasticAddressBackend.associate_address
+    terminate = instances.InstanceBackend.terminate_instances
+
+    def associate_address(self: Any, *positional: Any, **given: Any) -> Any:  # noqa: ANN401  # as it is in moto
+        return associate(self, *positional, **{**given, "reassociate": True})
+
+    def terminate_instances(self: Any, instance_ids: list[str]) -> Any:  # noqa: ANN401  # as it is in moto
+        terminated = terminate(self, instance_ids)
+        for address in list(self.addresses):
+            if address.association_id and address.instance is not None and address.instance.id in instance_ids:
+                self.disassociate_address(association_id=address.association_id)
+        return terminated
+
+    elastic_ip_addresses.ElasticAddressBackend.associate_address = associate_address
+    instances.InstanceBackend.terminate_instances = terminate_instances
 
 
 def _count_reboots() -> None:
