@@ -4,12 +4,13 @@ import pulumi
 
 from components.bootstrap_vm import BootstrapVm
 from components.cloud_node import CloudNode
-from components.cluster import open_gate
+from components.cluster import arrived_nodes, open_gate
 from components.easytier import join_overlay
 from components.edge_host import EdgeHost
 from components.failure import say_nothing_after_the_engine
+from components.join import join_scripts
 from components.member import MemberArgs
-from components.outputs import outputs
+from components.outputs import Outputs, outputs
 from components.plan import make_plan
 from components.ray_node import start_ray
 from config.load import load
@@ -39,5 +40,7 @@ ray = start_ray(nodes, overlay)
 gate = open_gate(nodes, ray)
 
 # Outputs: known only once the gate has opened, so that they are never those of a cluster that does not work.
-for name, value in outputs(cluster, plan, settings.base_config).items():
-    pulumi.export(name, gate.stdout.apply(lambda _, value=value: value))
+told = gate.stdout.apply(lambda result: dict(outputs(cluster, plan, settings.base_config, arrived_nodes(result))))
+for name in Outputs.__annotations__:
+    pulumi.export(name, told[name])
+pulumi.export("join_scripts", join_scripts(nodes))

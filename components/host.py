@@ -11,6 +11,7 @@ import functools
 import gzip
 import hashlib
 import io
+import json
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,40 +56,61 @@ class Host:
     user: str
     """The account that we log in as, and that Ray runs as."""
     endpoint: str
-    """`address:port`, with the jump host where there is one: what makes this machine this machine."""
+    """`address:port`, with the jump host where there is one."""
+    identity: str
+    """What makes this machine this machine."""
     connection: remote.ConnectionArgs
     connect_timeout: int
     """Seconds for which dialling is tried."""
     repair: str
     """`cluster.repair`: any new value runs every script again."""
-    lost: bool = False
-    """Whether the machine is gone; `connection` is then another host's."""
+    absent: bool = False
+    """Whether the machine is gone, or has not joined yet; `connection` is then another host's."""
+    port: int = 22
+    """TCP port of its sshd."""
+    over_overlay: bool = False
+    """Whether we log in over the overlay, which the removal of it ends."""
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
+        if self.over_overlay:
+            settings = {**settings, "REACHED": "overlay"}
         stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
         return self._command("prepare", "exec bash -s -- up", "exec bash -s -- down", stdin, opts)
 
-    def run(self, step: str, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
+    def run(
+        self,
+        step: str,
+        settings: Mapping[str, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions,
+        *,
+        planned: Sequence[str] = (),
+    ) -> remote.Command:
         """Runs `scripts/<step>.sh up` as root; destroying the resource runs it with `down`.
 
         Args:
             step: name of the script.
             settings: what it reads on standard input; kept as a secret.
             opts: parent and dependencies.
+            planned: where the settings depend on other commands' results, what is known of them in a preview.
         """
         script = f"{LIBEXEC}/{step}.sh"
         sudo = "" if self.user == "root" else "sudo -n "
         stdin = pulumi.Output.secret(self._stdin({**settings, "SCRIPTS": scripts_digest()}))
-        return self._command(
-            step, f"exec {sudo}{script} up", f"test ! -e {script} || exec {sudo}{script} down", stdin, opts
-        )
+        # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that the
+        # preview shows what will be done, the command line changes with what is planned, too.
+        mark = f" # {mark_of(planned)}" if planned else ""
+        down = f"test ! -e {script} || exec {sudo}{script} down"
+        if self.over_overlay and step == "overlay":
+            # We could not log in again for the rest: `prepare` undoes it, at the end and with all else.
+            down = "exec cat >/dev/null"
+        return self._command(step, f"exec {sudo}{script} up{mark}", down, stdin, opts)
 
     def _command(
         self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> remote.Command:
         name = f"{self.name}-{step}"
-        if self.lost:
+        if self.absent:
             return self._forgotten(name, opts)
         limit = f"{self.connect_timeout + (_DIAL_SECONDS + 1) * dial_attempts(self.connect_timeout)}s"
         return remote.Command(
@@ -101,7 +123,7 @@ class Host:
             add_previous_output_in_env=False,
             logging=remote.Logging.STDERR,
             # Another machine is another host: the old one is cleaned first, over the old connection.
-            triggers=[self.endpoint],
+            triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
@@ -116,7 +138,7 @@ class Host:
         )
 
     def _forgotten(self, name: str, opts: pulumi.ResourceOptions) -> remote.Command:
-        """The command of a lost host: nothing runs for it any more, not even when its entry is deleted.
+        """The command of an absent host: nothing runs for it, not even when its entry is deleted.
 
         What is recorded of it stays as it is. Where nothing is recorded, a command that does nothing, on a host that
         is there, takes the place.
@@ -127,7 +149,7 @@ class Host:
             create="true",
             add_previous_output_in_env=False,
             logging=remote.Logging.STDERR,
-            triggers=[self.endpoint],
+            triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
@@ -139,27 +161,49 @@ class Host:
         )
 
     def _stdin(self, settings: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[str]:
-        return pulumi.Output.all(**{"HOST": self.name, "REPAIR": self.repair, **settings}).apply(settings_text)
+        # An output for each plain text would be most of the work of a large cluster's preview.
+        known = {name: value for name, value in settings.items() if isinstance(value, str)}
+        later = {name: value for name, value in settings.items() if not isinstance(value, str)}
+        known |= {"HOST": self.name, "REPAIR": self.repair}
+        if not later:
+            return pulumi.Output.from_input(settings_text(known))
+        return pulumi.Output.all(**later).apply(lambda told: settings_text({**known, **told}))
 
 
-def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
-    """The machine of one entry of the settings."""
+def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host | None:
+    """The machine of one entry of the settings; None where we never log in to it."""
     cluster = settings.cluster
     way = way_in(cluster, host)
-    if way.host_key is None and not host.lost:
-        pulumi.log.warn(
-            f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
-            f"ssh-keyscan -t ed25519 -p {way.port} {way.address}"
-        )
+    if way is None:
+        return None
+    absent = host.lost or (isinstance(host, RayHost) and host.pending)
+    if not absent:
+        _warn_of_strangers(way)
     return Host(
         name=host.name,
         user=way.user,
+        port=way.port,
         endpoint=way.endpoint,
-        connection=_connection(settings, way_in(cluster, ranked(cluster)[0]) if host.lost else way),
+        identity=way.identity,
+        connection=_connection(settings, (way_in(cluster, ranked(cluster)[0]) or way) if absent else way),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
-        lost=host.lost,
+        absent=absent,
+        over_overlay=isinstance(host, RayHost) and host.join == "overlay",
     )
+
+
+def _warn_of_strangers(way: WayIn) -> None:
+    """Warns of each host on the way that could be another machine."""
+    hosts = [("ssh.host_key", way)]
+    if way.jump is not None and way.jump.is_bastion:
+        hosts.append(("ssh.jump.host_key", way.jump))
+    for key, host in hosts:
+        if host.host_key is None:
+            pulumi.log.warn(
+                f"{way.name}: no {key}, so another machine could pose as {host.place}. Print the key with the command "
+                f"below, and compare it on the host:\n    {host.show_host_key}"
+            )
 
 
 class _Login(TypedDict):
@@ -170,17 +214,22 @@ class _Login(TypedDict):
     user: str
     host_key: str | None
     private_key: pulumi.Output[str] | None
+    private_key_password: pulumi.Output[str] | None
+    password: pulumi.Output[str] | None
     per_dial_timeout: int
     dial_error_limit: int
 
 
 def _login(settings: Settings, way: WayIn) -> _Login:
+    proof = settings.proofs[way.credentials]
     return _Login(
         host=way.address,
         port=way.port,
         user=way.user,
         host_key=way.host_key,
-        private_key=settings.private_keys.get(way.name),
+        private_key=proof.private_key,
+        private_key_password=proof.key_passphrase,
+        password=proof.password,
         per_dial_timeout=_DIAL_SECONDS,
         dial_error_limit=dial_attempts(way.connect_timeout),
     )
@@ -206,6 +255,11 @@ def settings_text(settings: Mapping[str, str]) -> str:
 def encoded(text: str) -> str:
     """Several lines as one: base64."""
     return base64.b64encode(text.encode()).decode()
+
+
+def mark_of(planned: Sequence[str]) -> str:
+    """Four digits that change with what is planned: shown to everybody, so too few to guess a password by."""
+    return hashlib.sha256(json.dumps(planned).encode()).hexdigest()[:4]
 
 
 @functools.cache

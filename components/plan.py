@@ -12,9 +12,11 @@ from typing import Literal
 
 from config.models import Bootstrap, Cluster, RayHost
 from config.ranks import ranked
+from config.reach import endpoint
 
 Role = Literal["bootstrap", "head", "worker"]
-State = Literal["enabled", "disabled", "lost"]
+State = Literal["enabled", "disabled", "lost", "pending", "joined"]
+"""`pending`: its owner is still to run the join script; `joined`: he has."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class Member:
     peers: tuple[str, ...]
     """EasyTier peer URIs this host connects to."""
     state: State
+    listens: bool = True
+    """Whether EasyTier listens for others there; a host that joins is asked for no port."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,8 @@ def make_plan(cluster: Cluster) -> Plan:
             ip=_ip(host),
             device=host.device or str(device),
             peers=peers,
-            state="lost" if host.lost else "enabled" if host.enabled else "disabled",
+            state=_state(host),
+            listens=host.join is None,
         )
 
     nodes = [
@@ -170,13 +175,25 @@ def make_plan(cluster: Cluster) -> Plan:
     return Plan(members=(*bootstraps, *nodes), ports=RayPorts(gcs=cluster.ray.port), direct=cluster.direct)
 
 
+def _state(host: RayHost) -> State:
+    if host.lost:
+        return "lost"
+    if host.pending:
+        return "pending"
+    if not host.enabled:
+        return "disabled"
+    return "enabled" if host.join is None else "joined"
+
+
 def _listeners(cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
     """Where EasyTier listens for others: name to peer URI, of bootstraps and of cloud nodes."""
     if cluster.overlay is None:
         return {}, {}
     port = cluster.overlay.port
     bootstraps = {
-        host.name: _uri(host.public_address or host.ssh.address, port) for host in cluster.bootstraps if not host.lost
+        host.name: _uri(address, port)
+        for host in cluster.bootstraps
+        if not host.lost and (address := host.public_address or host.ssh.address)
     }
     cloud = {
         node.name: _uri(node.public_address, port) for node in cluster.cloud if node.public_address and not node.lost
@@ -185,11 +202,11 @@ def _listeners(cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _ip(host: Bootstrap | RayHost) -> str:
-    if host.overlay_ip is not None:
-        return str(host.overlay_ip)
-    return (host.address if isinstance(host, RayHost) else None) or host.ssh.address
+    given = host.overlay_ip or (host.address if isinstance(host, RayHost) else None) or host.ssh.address
+    if given is None:
+        raise ValueError(f"{host.name} has no address")  # the rules see to it
+    return str(given)
 
 
 def _uri(address: str, port: int) -> str:
-    host = f"[{address}]" if ":" in address else address
-    return f"tcp://{host}:{port}"
+    return f"tcp://{endpoint(address, port)}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
-from config.models import Bootstrap, Cluster, RayHost
+from config.models import Bastion, Bootstrap, Cluster, Credentials, Login, RayHost
 
 
 @dataclass(frozen=True)
@@ -12,37 +13,98 @@ class WayIn:
     """A login."""
 
     name: str
-    """Name of the host."""
+    """Name of the host; of a bastion, `user@address:port`."""
     address: str
-    """Host name or IP address, as seen from here or from the jump host."""
+    """Host name or IP address, as seen from here or from the jump host; IPv6 without brackets."""
     port: int
     user: str
     host_key: str | None
     """Public key as in known_hosts, without the address."""
-    key_file: str | None
-    """Private key file here; None: the SSH agent."""
+    credentials: Credentials | None
+    """What the login proves itself with: its own, else those of `cluster.ssh`. None: the SSH agent."""
     connect_timeout: int
     """Seconds for which dialling is tried."""
     jump: WayIn | None
     """The host to log in through."""
+    is_bastion: bool = False
+    """Whether it is no host of the cluster."""
+
+    @property
+    def place(self) -> str:
+        """`address:port`."""
+        return endpoint(self.address, self.port)
 
     @property
     def endpoint(self) -> str:
-        """`address:port`, with the jump host where there is one: what makes this machine this machine."""
-        return f"{self.address}:{self.port}" + (f" through {self.jump.name}" if self.jump else "")
+        """`address:port`, with the jump host where there is one."""
+        if self.jump is None:
+            return self.place
+        return f"{self.place} through {self.jump.place if self.jump.is_bastion else self.jump.name}"
+
+    @property
+    def show_host_key(self) -> str:
+        """The command that prints the host's public key, run on the jump host where there is one."""
+        scan = shlex.join(["ssh-keyscan", "-t", "ed25519", *_port_option(self.port), self.address])
+        jump = self.jump
+        if jump is None:
+            return scan
+        key = jump.credentials.key_file if jump.credentials else None
+        identity = f"-i {_path(key)} " if key else ""
+        return f"ssh {identity}{shlex.join([*_port_option(jump.port), f'{jump.user}@{jump.address}'])} {scan}"
+
+    @property
+    def identity(self) -> str:
+        """What makes this machine this machine: its host key, since addresses change; without one, where it is."""
+        return self.host_key or self.endpoint
 
 
-def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn:
-    """How Pulumi logs in to a host of validated settings."""
-    given, default = host.ssh, cluster.ssh
-    jump = next((other for other in cluster.hosts if other.name == given.jump), None)
+def endpoint(address: str, port: int) -> str:
+    """Address and port in one; an IPv6 address in brackets."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn | None:
+    """How Pulumi logs in to a host, which may be at fault in how it is jumped to; None where it never does."""
+    given = host.ssh
+    if isinstance(host, RayHost) and host.join == "overlay":
+        via = next((bootstrap for bootstrap in cluster.bootstraps if not bootstrap.lost), None)
+        return _way(cluster, given, str(host.overlay_ip), host.name, _directly(cluster, via))
+    if given.address is None:
+        return None
+    if isinstance(given.jump, Bastion):
+        jump = _way(cluster, given.jump, given.jump.address, None, None)
+    else:
+        jump = _directly(cluster, next((other for other in cluster.hosts if other.name == given.jump), None))
+    return _way(cluster, given, given.address, host.name, jump)
+
+
+def _directly(cluster: Cluster, host: Bootstrap | RayHost | None) -> WayIn | None:
+    """The way in to a jump host, which has no jump of its own."""
+    if host is None or host.ssh.address is None:
+        return None
+    return _way(cluster, host.ssh, host.ssh.address, host.name, None)
+
+
+def _way(cluster: Cluster, given: Login, address: str, name: str | None, jump: WayIn | None) -> WayIn:
+    default = cluster.ssh
+    user, port = given.user or default.user, given.port or default.port
     return WayIn(
-        name=host.name,
-        address=given.address,
-        port=given.port or default.port,
-        user=given.user or default.user,
+        name=name or f"{user}@{endpoint(address, port)}",
+        address=address,
+        port=port,
+        user=user,
         host_key=given.host_key,
-        key_file=given.key_file or default.key_file,
+        credentials=given.credentials or default.credentials,
         connect_timeout=given.connect_timeout or default.connect_timeout,
-        jump=way_in(cluster, jump) if jump is not None else None,
+        jump=jump,
+        is_bastion=name is None,
     )
+
+
+def _path(text: str) -> str:
+    """A path as a shell takes it; an unquoted tilde is the home folder, as it is in the settings."""
+    return f"~/{shlex.quote(text[2:])}" if text.startswith("~/") else shlex.quote(text)
+
+
+def _port_option(port: int) -> list[str]:
+    return [] if port == 22 else ["-p", str(port)]

@@ -18,7 +18,7 @@ from config.faults import Fault
 from config.models import Cluster
 
 _ROUNDS = 4
-_STAND_INS: dict[str, Any] = {"placement": "all", "overlay": {}, "ssh": {}}
+_STAND_INS: dict[str, Any] = {"placement": "all", "overlay": {}}
 _WHOLE = ("cloud", "edges")
 """Lists whose entries stay, since their keys hold a number."""
 _DECIDE_RESOURCES = ("gpus", "hardware", "group", "enabled", "lost", "cloud", "edges", "ignore_hardware")

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import IPv4Address
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from config.models.base import (
     DeviceName,
-    Hidden,
     HostName,
     Integer,
     Label,
     Line,
     Model,
     Truth,
-    VariableName,
-    VariableValue,
 )
+from config.models.environment import Environment, RayEnvironment
 from config.models.hardware import Hardware
-from config.models.reach import Ssh
-
-Environment = Annotated[dict[VariableName, VariableValue], Hidden()]
+from config.models.reach import Address, Ssh
 
 
 class Host(Model):
@@ -30,9 +27,9 @@ class Host(Model):
 
     overlay_ip: IPv4Address | None = None
     """The host's fixed address in the overlay; needed unless there is none (direct mode)."""
-    ssh: Ssh
-    """How the host is reached."""
-    public_address: Line | None = None
+    ssh: Ssh = Ssh()
+    """How we log in to the host: at its `address`; with `join`, over the overlay."""
+    public_address: Address | None = None
     """Address at which the other hosts reach this one without the overlay. A bootstrap's defaults to its
     `ssh.address`; a cloud node that has one becomes a further peer of every edge, so that traffic need not pass
     the bootstrap."""
@@ -46,6 +43,10 @@ class Bootstrap(Host):
 
     name: HostName = "bootstrap"
     """Name of the host, unique in the cluster."""
+
+    refused: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "join": ("a bootstrap is where the others join", "write ssh with its address"),
+    }
 
 
 def _several(value: object) -> str:
@@ -68,6 +69,13 @@ class RayHost(Host):
 
     name: HostName
     """Name of the host, unique in the cluster."""
+    join: Literal["overlay", "script"] | None = None
+    """For a host that we can't log in to: its owner runs our join script there, an output of this stack. `overlay`:
+    it joins the overlay, over which we then log in and do the rest. `script`: it does everything, and we never log
+    in."""
+    joined: Truth = False
+    """With `join`: the owner has run the script. Until then the host is pending: nothing logs in to it, and the gate
+    does without it; from then on the gate requires it."""
     group: Groups
     """Label of the RLinf node group, or a list of several."""
     rank: Integer | None = Field(default=None, ge=0, le=99_999)
@@ -78,6 +86,8 @@ class RayHost(Host):
     """Accelerators that RLinf finds on the host. Where any host of a group has one, they are what is placed on."""
     hardware: list[Hardware] = Field(default_factory=list[Hardware])
     """Robots that the host drives. Where a group has robots, they are what is placed on."""
+    ray: RayEnvironment | None = None
+    """Where this host's Ray comes from, in place of what `cluster.ray` says."""
     env: Environment = Field(default_factory=dict[str, str])
     """Variables that Ray and every worker on this host get, over those of `cluster.ray.env`."""
     address: Line | None = None
@@ -89,6 +99,11 @@ class RayHost(Host):
     def groups(self) -> tuple[str, ...]:
         """Labels of the RLinf node groups."""
         return (self.group,) if isinstance(self.group, str) else tuple(self.group)
+
+    @property
+    def pending(self) -> bool:
+        """Whether its owner is still to run the join script."""
+        return self.join is not None and not self.joined and not self.lost
 
     @property
     def counts(self) -> bool:
