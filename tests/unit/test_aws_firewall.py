@@ -14,11 +14,8 @@ ALL = Rule("-1", None, None, ("0.0.0.0/0",), ())
 
 def chain(text: str, name: str) -> list[str]:
     """The lines of one chain."""
-    return [
-        line.strip()
-        for line in text.split(f"chain {name} {{")[1].split("}\n", maxsplit=1)[0].splitlines()
-        if line.strip()
-    ]
+    body = text.split(f"chain {name} {{\n")[1].split("\n  }\n", maxsplit=1)[0]
+    return [line.strip() for line in body.splitlines()]
 
 
 def rules(*guests: Guest) -> str:
