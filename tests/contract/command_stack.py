@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +25,28 @@ class Stack:
     folder: Path
     bin_dirs: list[Path]
     pulumi_home: Path
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def create(cls, folder: Path, bin_dirs: list[Path], pulumi_home: Path) -> Stack:
-        """A new project with an empty stack."""
-        stack = cls(folder, bin_dirs, pulumi_home)
+    def create(
+        cls,
+        folder: Path,
+        bin_dirs: list[Path],
+        pulumi_home: Path,
+        program: Path = _PROGRAM,
+        variables: Mapping[str, str] | None = None,
+    ) -> Stack:
+        """A new project with an empty stack; `variables` are those of its commands beyond the usual."""
+        stack = cls(folder, bin_dirs, pulumi_home, variables or {})
         (folder / "Pulumi.yaml").write_text("name: contract\nruntime: python\n")
-        shutil.copy2(_PROGRAM, folder / "__main__.py")
+        shutil.copy2(program, folder / "__main__.py")
         (folder / "backend").mkdir()
         stack.write({})
         stack.pulumi("stack", "init", "contract")
         return stack
 
-    def write(self, resources: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]]) -> None:
-        """What the program will consist of: name → type, arguments, options."""
+    def write(self, resources: Mapping[str, Any]) -> None:
+        """What the program will consist of: name → type, arguments, options; another program's own settings."""
         (self.folder / "resources.json").write_text(json.dumps(resources))
 
     def up(self, *, fails: bool = False) -> str:
@@ -66,7 +74,7 @@ class Stack:
         done = subprocess.run(
             [str(self.bin_dirs[0] / "pulumi"), *arguments, "--non-interactive"],
             cwd=self.folder,
-            env=environment(self.bin_dirs, self.pulumi_home, self.folder),
+            env={**environment(self.bin_dirs, self.pulumi_home, self.folder), **self.variables},
             capture_output=True,
             text=True,
             check=False,
@@ -93,10 +101,12 @@ def environment(bin_dirs: list[Path], pulumi_home: Path, folder: Path) -> dict[s
     }
 
 
-def install(plugin: Path, bin_dirs: list[Path], pulumi_home: Path) -> None:
+def install(
+    plugin: Path, bin_dirs: list[Path], pulumi_home: Path, name: str = "command", version: str = VERSION
+) -> None:
     """Puts the plugin's folder into a Pulumi home."""
     subprocess.run(
-        [str(bin_dirs[0] / "pulumi"), "plugin", "install", "resource", "command", VERSION, "--file", str(plugin)],
+        [str(bin_dirs[0] / "pulumi"), "plugin", "install", "resource", name, version, "--file", str(plugin)],
         env=environment(bin_dirs, pulumi_home, pulumi_home),
         check=True,
         capture_output=True,
