@@ -8,8 +8,9 @@ from components.cluster import open_gate
 from components.easytier import join_overlay
 from components.edge_host import EdgeHost
 from components.failure import say_nothing_after_the_engine
+from components.machines import create_machines, when_there
 from components.member import MemberArgs
-from components.outputs import outputs
+from components.outputs import Outputs, outputs
 from components.plan import make_plan
 from components.ray_node import start_ray
 from config.load import load
@@ -20,10 +21,12 @@ say_nothing_after_the_engine()
 settings = load()
 cluster = settings.cluster
 plan = make_plan(cluster)
-places = {member.name: member for member in plan.members}
-args = {host.name: MemberArgs(settings, plan, host, places[host.name]) for host in cluster.hosts}
 
-# Hosts: checked and equipped, all in parallel.
+# Hosts: machines that exist, or EC2 instances; checked and equipped, all in parallel.
+machines = create_machines(settings)
+there = when_there(cluster, machines)
+later = there.apply(make_plan)
+args = {host.name: MemberArgs(settings, plan, host, plan.member(host.name), machines, later) for host in cluster.hosts}
 bootstraps = [BootstrapVm(args[bootstrap.name]) for bootstrap in cluster.bootstraps]
 cloud = [CloudNode(args[node.name]) for node in cluster.cloud]
 edges = [EdgeHost(args[edge.name]) for edge in cluster.edges]
@@ -39,5 +42,6 @@ ray = start_ray(nodes, overlay)
 gate = open_gate(nodes, ray)
 
 # Outputs: known only once the gate has opened, so that they are never those of a cluster that does not work.
-for name, value in outputs(cluster, plan, settings.base_config).items():
-    pulumi.export(name, gate.stdout.apply(lambda _, value=value: value))
+told = pulumi.Output.all(there, later, gate.stdout).apply(lambda told: outputs(told[0], told[1], settings.base_config))
+for name in Outputs.__annotations__:
+    pulumi.export(name, told[name])

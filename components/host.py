@@ -21,6 +21,7 @@ import pulumi
 from pulumi_command import remote
 
 from components.failure import explain
+from components.machines import Machine
 from config.load import Settings
 from config.models import Bootstrap, RayHost
 from config.ranks import ranked
@@ -30,6 +31,8 @@ SCRIPTS = Path(__file__).parent / "scripts"
 LIBEXEC = "/opt/rlinf-cloud-edge/libexec"
 
 _DIAL_SECONDS = 3
+_CLOUD_INIT_SECONDS = 900
+"""How long the first boot of a machine that we create may take, once its sshd answers."""
 # The pauses of pulumi-command 1.2.1 between two dials: 0.1 s, each half as long again, at most 5 s.
 _FIRST_PAUSE, _PAUSE_GROWTH, _LONGEST_PAUSE = 0.1, 1.5, 5.0
 
@@ -55,17 +58,25 @@ class Host:
     user: str
     """The account that we log in as, and that Ray runs as."""
     endpoint: str
-    """`address:port`, with the jump host where there is one: what makes this machine this machine."""
+    """`address:port`, with the jump host where there is one."""
+    identity: pulumi.Input[str]
+    """What makes this machine this machine."""
     connection: remote.ConnectionArgs
     connect_timeout: int
     """Seconds for which dialling is tried."""
     repair: str
     """`cluster.repair`: any new value runs every script again."""
+    machine: Machine | None = None
+    """The machine, where this program creates it."""
+    waits: Sequence[pulumi.Resource] = ()
+    """What must be there before the first login, here or at the jump host."""
     lost: bool = False
     """Whether the machine is gone; `connection` is then another host's."""
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
+        if self.machine is not None:
+            settings = {**settings, "CLOUD_INIT_LIMIT": str(_CLOUD_INIT_SECONDS)}
         stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
         return self._command("prepare", "exec bash -s -- up", "exec bash -s -- down", stdin, opts)
 
@@ -101,11 +112,14 @@ class Host:
             add_previous_output_in_env=False,
             logging=remote.Logging.STDERR,
             # Another machine is another host: the old one is cleaned first, over the old connection.
-            triggers=[self.endpoint],
+            triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
                     delete_before_replace=True,
+                    depends_on=list(self.waits),
+                    # What is undone on a machine that is about to go is for nobody.
+                    deleted_with=self.machine.resource if self.machine is not None else None,
                     # A jump host that is let to wait has TCP's own limit of about two minutes for a single dial; this
                     # ends the dialling after it. It is longer than all dials take elsewhere, since it would hide
                     # their reason, and it does not end a command that runs.
@@ -127,7 +141,7 @@ class Host:
             create="true",
             add_previous_output_in_env=False,
             logging=remote.Logging.STDERR,
-            triggers=[self.endpoint],
+            triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
@@ -142,11 +156,18 @@ class Host:
         return pulumi.Output.all(**{"HOST": self.name, "REPAIR": self.repair, **settings}).apply(settings_text)
 
 
-def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
-    """The machine of one entry of the settings."""
+def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[str, Machine]) -> Host:
+    """The machine of one entry of the settings.
+
+    Args:
+        settings: all of them.
+        host: the entry.
+        machines: host name to the machine that is created for it.
+    """
     cluster = settings.cluster
     way = way_in(cluster, host)
-    if way.host_key is None and not host.lost:
+    machine = machines.get(host.name)
+    if way.host_key is None and machine is None and not host.lost:
         pulumi.log.warn(
             f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
             f"ssh-keyscan -t ed25519 -p {way.port} {way.address}"
@@ -155,40 +176,48 @@ def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host:
         name=host.name,
         user=way.user,
         endpoint=way.endpoint,
-        connection=_connection(settings, way_in(cluster, ranked(cluster)[0]) if host.lost else way),
+        identity=way.endpoint if machine is None else machine.identity,
+        connection=_connection(settings, way_in(cluster, ranked(cluster)[0]) if host.lost else way, machines),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
+        machine=machine,
+        waits=[each for name in (host.name, way.jump and way.jump.name) for each in _ready(machines, name)],
         lost=host.lost,
     )
+
+
+def _ready(machines: Mapping[str, Machine], name: str | None) -> Sequence[pulumi.Resource]:
+    return machines[name].ready if name is not None and name in machines else ()
 
 
 class _Login(TypedDict):
     """What a connection and a jump host have in common."""
 
-    host: str
+    host: pulumi.Input[str]
     port: int
     user: str
-    host_key: str | None
+    host_key: pulumi.Input[str] | None
     private_key: pulumi.Output[str] | None
     per_dial_timeout: int
     dial_error_limit: int
 
 
-def _login(settings: Settings, way: WayIn) -> _Login:
+def _login(settings: Settings, way: WayIn, machines: Mapping[str, Machine]) -> _Login:
+    machine = machines.get(way.name)
     return _Login(
-        host=way.address,
+        host=way.address if machine is None else machine.address,
         port=way.port,
         user=way.user,
-        host_key=way.host_key,
+        host_key=way.host_key if machine is None else machine.host_key,
         private_key=settings.private_keys.get(way.name),
         per_dial_timeout=_DIAL_SECONDS,
         dial_error_limit=dial_attempts(way.connect_timeout),
     )
 
 
-def _connection(settings: Settings, way: WayIn) -> remote.ConnectionArgs:
-    proxy = remote.ProxyConnectionArgs(**_login(settings, way.jump)) if way.jump else None
-    return remote.ConnectionArgs(**_login(settings, way), proxy=proxy)
+def _connection(settings: Settings, way: WayIn, machines: Mapping[str, Machine]) -> remote.ConnectionArgs:
+    proxy = remote.ProxyConnectionArgs(**_login(settings, way.jump, machines)) if way.jump else None
+    return remote.ConnectionArgs(**_login(settings, way, machines), proxy=proxy)
 
 
 def settings_text(settings: Mapping[str, str]) -> str:

@@ -13,6 +13,7 @@ import pulumi
 from pulumi_command import remote
 
 from components.host import Host, make_host
+from components.machines import Machine
 from components.plan import Member, Plan, RayPorts
 from config.defaults import RPC_PORT
 from config.load import Settings
@@ -30,6 +31,15 @@ class MemberArgs:
     """The host's entry in the settings."""
     member: Member
     """The host's place in the plan."""
+    machines: Mapping[str, Machine]
+    """Host name to the machine that is created for it."""
+    later: pulumi.Output[Plan]
+    """The plan once all addresses are known."""
+
+    @property
+    def there(self) -> pulumi.Output[Member]:
+        """The host's place once all addresses are known."""
+        return self.later.apply(lambda plan: plan.member(self.member.name))
 
 
 class MemberHost(pulumi.ComponentResource):
@@ -52,7 +62,7 @@ class MemberHost(pulumi.ComponentResource):
         """
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
-        self.host: Host = make_host(args.settings, args.host)
+        self.host: Host = make_host(args.settings, args.host, args.machines)
         self.prepared: remote.Command = self.host.prepare(prepare, pulumi.ResourceOptions(parent=self))
         if pulumi.runtime.is_dry_run():
             # `pulumi up` has it from the host itself.

@@ -7,6 +7,8 @@ managers live on rank 0, so the first cloud node that takes part is head, rank 0
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,6 +106,14 @@ class Plan:
     direct: bool
     """Whether the nodes reach each other without an overlay."""
 
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, Member]:
+        return {member.name: member for member in self.members}
+
+    def member(self, name: str) -> Member:
+        """A host's place."""
+        return self._by_name[name]
+
     @property
     def bootstraps(self) -> tuple[Member, ...]:
         """The bootstraps that are there."""
@@ -176,7 +186,9 @@ def _listeners(cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
         return {}, {}
     port = cluster.overlay.port
     bootstraps = {
-        host.name: _uri(host.public_address or host.ssh.address, port) for host in cluster.bootstraps if not host.lost
+        host.name: _uri(address, port)
+        for host in cluster.bootstraps
+        if not host.lost and (address := host.public_address or host.ssh.address) is not None
     }
     cloud = {
         node.name: _uri(node.public_address, port) for node in cluster.cloud if node.public_address and not node.lost
@@ -187,7 +199,7 @@ def _listeners(cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
 def _ip(host: Bootstrap | RayHost) -> str:
     if host.overlay_ip is not None:
         return str(host.overlay_ip)
-    return (host.address if isinstance(host, RayHost) else None) or host.ssh.address
+    return (host.address if isinstance(host, RayHost) else None) or host.ssh.address or ""
 
 
 def _uri(address: str, port: int) -> str:

@@ -14,10 +14,11 @@ import pulumi
 from pydantic import ValidationError
 
 from config.base_config import BaseConfig, read_base_config
-from config.faults import Fault, SettingsError, from_validation
-from config.models import Cluster
+from config.faults import Fault, SettingsError, from_validation, shown
+from config.models import AwsDefaults, Cluster
 from config.reach import way_in
 from config.rules import faults_of, faults_of_secret
+from config.rules.ssh import is_public_key
 from config.salvage import in_doubt, salvaged
 from config.shared import extended
 
@@ -45,6 +46,9 @@ class Settings:
     """EasyTier's network secret; Ray's token is derived from it. Always a Pulumi secret."""
     private_keys: dict[str, pulumi.Output[str]]
     """Host name to the content of its private key file; a Pulumi secret. A host without one uses the SSH agent."""
+    public_key: str | None
+    """The public half of the key that Pulumi logs in with, for the key pair of instances that are created; None where
+    no such key pair is made."""
 
 
 def load() -> Settings:
@@ -62,12 +66,13 @@ def load() -> Settings:
         )
         secret = config.require_secret("networkSecret")
         key = config.get_secret("sshPrivateKey")
+        public_key = read_public_key(cluster)
         keys = {host.name: key for host in cluster.hosts} if key is not None else _key_files(cluster)
     except SettingsError as error:
         message = f"{pulumi.get_stack()}: {error}"
         pulumi.log.error(message)
         raise Refused(message) from None
-    return Settings(cluster=cluster, base_config=base, network_secret=secret, private_keys=keys)
+    return Settings(cluster=cluster, base_config=base, network_secret=secret, private_keys=keys, public_key=public_key)
 
 
 def read(raw: object, folder: Path, earlier: Iterable[Fault] = ()) -> tuple[Cluster, BaseConfig | None]:
@@ -117,6 +122,36 @@ def parse(raw: object, earlier: Iterable[Fault] = ()) -> Cluster:
     if faults:
         raise SettingsError(faults)
     return cluster
+
+
+def read_public_key(cluster: Cluster) -> str | None:
+    """The public key that instances let in, from the settings or from the file that they name.
+
+    Raises:
+        SettingsError: there is none, or EC2 takes no such key.
+    """
+    shared = cluster.aws or AwsDefaults()
+    if shared.key_name is not None or not any(host.aws is not None and not host.lost for host in cluster.hosts):
+        return None
+    key, given = "cluster.aws.public_key", shared.public_key
+    if given is None and cluster.ssh.key_file is not None:
+        given = f"{cluster.ssh.key_file}.pub"
+    if given is None:
+        rule = "instances let in the key that Pulumi logs in with, and its public half is not known"
+        fix = "add it: the path of its .pub file, or its text as `ssh-add -L` prints it"
+        raise SettingsError([Fault(key, None, rule, fix)])
+    text = given
+    if not given.startswith(("ssh-", "ecdsa-", "sk-")):
+        try:
+            text = Path(given).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not a text file"
+            rule = f"must be a public key, or a file with one that is readable here: {reason}"
+            raise SettingsError([Fault(key, shown(given), rule, "correct the path, or write the key itself")]) from None
+    if not (text.startswith(("ssh-ed25519 ", "ssh-rsa ")) and is_public_key(text)):
+        rule = "must be an Ed25519 or RSA public key, which are those that EC2 takes"
+        raise SettingsError([Fault(key, shown(given), rule, "ssh-keygen -t ed25519 makes one")])
+    return text
 
 
 def _key_files(cluster: Cluster) -> dict[str, pulumi.Output[str]]:

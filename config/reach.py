@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from config.defaults import IMAGE_USERS
+from config.instance import CONNECT_TIMEOUT, instance_of
 from config.models import Bootstrap, Cluster, RayHost
+
+_ELASTIC_IP = "its elastic IP"
+"""What stands for the address of a host that is created here, until it is known."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +40,16 @@ class WayIn:
 def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn:
     """How Pulumi logs in to a host of validated settings."""
     given, default = host.ssh, cluster.ssh
+    created = instance_of(cluster, host)
+    image_user = IMAGE_USERS[created.image] if created is not None and created.image is not None else None
     jump = next((other for other in cluster.hosts if other.name == given.jump), None)
     return WayIn(
         name=host.name,
-        address=given.address,
+        address=given.address or _ELASTIC_IP,
         port=given.port or default.port,
-        user=given.user or default.user,
+        user=given.user or image_user or default.user,
         host_key=given.host_key,
         key_file=given.key_file or default.key_file,
-        connect_timeout=given.connect_timeout or default.connect_timeout,
+        connect_timeout=given.connect_timeout or (CONNECT_TIMEOUT if created else default.connect_timeout),
         jump=way_in(cluster, jump) if jump is not None else None,
     )

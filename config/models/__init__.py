@@ -5,6 +5,7 @@ need more than one field of the tree are in `config/rules`; how Pulumi's configu
 `config/load.py`.
 """
 
+from config.models.aws import Aws, AwsChoices, AwsDefaults, RootVolume, Spot, Vpc
 from config.models.base import Hidden, Model
 from config.models.cluster import Cluster
 from config.models.hardware import Dosw1, DualFranka, Franka, GimArm, Robot, Turtle2
@@ -16,6 +17,9 @@ from config.models.release import EasyTierRelease, UvRelease
 from config.models.rlinf import EnvConfig, NodeGroup, PlacementOnGroup, Rlinf
 
 __all__ = [
+    "Aws",
+    "AwsChoices",
+    "AwsDefaults",
     "Bootstrap",
     "CloudNode",
     "Cluster",
@@ -37,8 +41,11 @@ __all__ = [
     "RayHost",
     "Rlinf",
     "Robot",
+    "RootVolume",
+    "Spot",
     "Ssh",
     "SshDefaults",
     "Turtle2",
     "UvRelease",
+    "Vpc",
 ]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag
 
+from config.models.aws import Aws
 from config.models.base import (
     DeviceName,
     Hidden,
@@ -30,7 +31,9 @@ class Host(Model):
 
     overlay_ip: IPv4Address | None = None
     """The host's fixed address in the overlay; needed unless there is none (direct mode)."""
-    ssh: Ssh
+    aws: Aws | None = None
+    """The host is created on EC2, and goes with its entry."""
+    ssh: Ssh = Ssh()
     """How the host is reached."""
     public_address: Line | None = None
     """Address at which the other hosts reach this one without the overlay. A bootstrap's defaults to its

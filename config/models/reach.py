@@ -23,7 +23,7 @@ class SshDefaults(Model):
 class Ssh(Model):
     """How an existing host is reached. What is left out comes from `cluster.ssh`."""
 
-    address: Line
+    address: Line | None = None
     """Host name or IP address, as seen from here or, with `jump`, from the jump host."""
     host_key: Line | None = None
     """The host's public key, as in known_hosts without the address: `ssh-ed25519 AAAA...`."""

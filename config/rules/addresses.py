@@ -61,6 +61,8 @@ def _direct(cluster: Cluster) -> Iterator[Fault]:
 
 def _direct_address(key: str, node: RayHost, first: dict[str, str]) -> Iterator[Fault]:
     name, text = ("ssh.address", node.ssh.address) if node.address is None else ("address", node.address)
+    if text is None:
+        return  # there is none, which is a fault of its own
     try:
         address = ip_address(text)
     except ValueError:
@@ -174,6 +176,8 @@ def _public_addresses(cluster: Cluster) -> Iterator[Fault]:
 def _one_entry_per_machine(cluster: Cluster) -> Iterator[Fault]:
     first: dict[tuple[str, int, str | None], str] = {}
     for key, host in keyed_hosts(cluster):
+        if host.ssh.address is None:
+            continue
         endpoint = (host.ssh.address, host.ssh.port or cluster.ssh.port, host.ssh.jump)
         if endpoint in first:
             rule = f"one entry per machine; {first[endpoint]} is reached at the same address and port"

@@ -13,20 +13,33 @@ from config.rules.hosts import keyed_hosts
 
 def faults(cluster: Cluster) -> Iterator[Fault]:
     """What is wrong with host keys and jumps."""
+    yield from _one_way_in(cluster)
     yield from _host_keys(cluster)
     yield from _jumps(cluster)
+
+
+def _one_way_in(cluster: Cluster) -> Iterator[Fault]:
+    for key, host in keyed_hosts(cluster):
+        if host.aws is None and host.ssh.address is None:
+            rule = "a host is reached in one way: it exists (ssh.address) or is created (aws)"
+            yield Fault(f"{key}.ssh.address", None, rule, "add it, or aws")
+        elif host.aws is not None and host.ssh.address is not None:
+            rule = "a host is reached in one way: it exists (ssh.address) or is created (aws)"
+            yield Fault(f"{key}.ssh.address", host.ssh.address, rule, f"remove it, or remove {key}.aws")
 
 
 def _host_keys(cluster: Cluster) -> Iterator[Fault]:
     for key, host in keyed_hosts(cluster):
         text = host.ssh.host_key
-        if text is not None and not _is_public_key(text):
+        if text is not None and not is_public_key(text):
             rule = "must be a public key as in known_hosts, without the address: `ssh-ed25519 AAAA...`"
-            fix = f"print it with: ssh-keyscan -t ed25519 {shown(host.ssh.address)}, and compare it on the host"
+            address = shown(host.ssh.address or "ADDRESS")
+            fix = f"print it with: ssh-keyscan -t ed25519 {address}, and compare it on the host"
             yield Fault(f"{key}.ssh.host_key", shown(text), rule, fix)
 
 
-def _is_public_key(text: str) -> bool:
+def is_public_key(text: str) -> bool:
+    """Whether a text is a public key as OpenSSH writes it: type, key, and perhaps a comment."""
     kind, _, rest = text.partition(" ")
     blob = rest.partition(" ")[0]
     try:

@@ -11,9 +11,10 @@ import contextlib
 import contextvars
 import json
 import runpy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pulumi
 from pulumi.runtime import mocks, stack
@@ -23,6 +24,19 @@ PROGRAM = Path(__file__).parents[2] / "__main__.py"
 SECRET = "canary-network-secret"
 
 FACTS = "ready architecture=x86_64 easytier=2.6.4 ray=2.60.0 python=3.11.2 venv=/opt/rlinf-cloud-edge/ray"
+
+
+def created(args: mocks.MockResourceArgs) -> dict[str, Any]:
+    """What a resource has that its provider gives it."""
+    match args.typ:
+        case "aws:ec2/eip:Eip":
+            return {"publicIp": f"203.0.113.{100 + len(args.name)}", "allocationId": f"eipalloc-{args.name}"}
+        case "pulumi-python:dynamic/cloudedge:HostKey":
+            return {"private_key": f"canary-host-key of {args.name}", "public_key": f"ssh-ed25519 AAAA{args.name}"}
+        case "pulumi-python:dynamic/cloudedge:Launch":
+            return {"kept": args.inputs["offered"]}
+        case _:
+            return {}
 
 
 @dataclass
@@ -35,15 +49,25 @@ class Recorder(mocks.Mocks):
     exports: dict[str, Any] = field(default_factory=dict[str, Any])
     """The stack's outputs."""
 
+    answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = field(
+        default_factory=dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
+    )
+    """Function of a provider to what answers it; any other is one that the program has no need for."""
+    logs: list[str] = field(default_factory=list[str])
+    """What the program says."""
+
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         self.resources[args.name] = args
         outputs = dict(args.inputs)
         if args.typ == "command:remote:Command":
             outputs |= {"stdout": f"{FACTS if args.name.endswith('-prepare') else 'done ' + args.name}\n", "stderr": ""}
+        outputs |= created(args)
         return f"{args.name}-id", outputs
 
-    def call(self, args: mocks.MockCallArgs) -> NoReturn:
-        raise AssertionError(f"the program calls {args.token}, which it has no need for")
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        if args.token not in self.answers:
+            raise AssertionError(f"the program calls {args.token}, which it has no need for")
+        return self.answers[args.token](args.args), None
 
     @property
     def commands(self) -> dict[str, dict[str, Any]]:
@@ -62,13 +86,22 @@ class Monitor(mocks.MockMonitor):
         self.recorder.requests[request.name] = {
             "retainOnDelete": request.retainOnDelete,
             "ignoreChanges": list(request.ignoreChanges),
+            "deletedWith": request.deletedWith.rpartition("::")[2],
+            "replaceOnChanges": list(request.replaceOnChanges),
+            "deleteBeforeReplace": request.deleteBeforeReplace,
+            "additionalSecretOutputs": list(request.additionalSecretOutputs),
             "dependencies": [urn.rpartition("::")[2] for urn in request.dependencies],
         }
         return super().RegisterResource(request)
 
 
 def run_program(
-    cluster: dict[str, Any], *, secret: str | None = SECRET, folder: Path = PROGRAM.parent, **config: str
+    cluster: dict[str, Any],
+    *,
+    secret: str | None = SECRET,
+    folder: Path = PROGRAM.parent,
+    answers: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
+    **config: str,
 ) -> Recorder:
     """Runs `__main__.py` with these settings; returns what it asked for.
 
@@ -76,17 +109,24 @@ def run_program(
         cluster: the settings.
         secret: the network secret.
         folder: that of Pulumi.yaml.
+        answers: function of a provider to what answers it.
         config: further configuration.
 
     Raises:
         Refused: as the program does.
     """
     # A context of its own: Pulumi keeps the stack that is being run in context variables.
-    return contextvars.Context().run(_run, cluster, secret, folder, config)
+    return contextvars.Context().run(_run, cluster, secret, folder, dict(answers or {}), config)
 
 
-def _run(cluster: dict[str, Any], secret: str | None, folder: Path, config: dict[str, str]) -> Recorder:
-    recorder = Recorder()
+def _run(
+    cluster: dict[str, Any],
+    secret: str | None,
+    folder: Path,
+    answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]],
+    config: dict[str, str],
+) -> Recorder:
+    recorder = Recorder(answers=answers)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     mocks.set_mocks(recorder, project="rlinf-cloud-edge", stack="test", preview=False, monitor=Monitor(recorder))

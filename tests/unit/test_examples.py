@@ -71,8 +71,10 @@ class TestTheExamples:
         cluster, _ = read(document(path)["config"][KEY], ROOT)
         ranges = ("192.0.2.", "198.51.100.", "203.0.113.", "192.168.")
         for host in cluster.hosts:
-            assert host.ssh.address.startswith(ranges)
-            assert host.ssh.host_key is not None, "an example shows how hosts are told apart"
+            if host.aws is None:
+                assert host.ssh.address is not None
+                assert host.ssh.address.startswith(ranges)
+                assert host.ssh.host_key is not None, "an example shows how hosts are told apart"
 
     def test_the_first_one_is_the_guides_cluster(self) -> None:
         cluster, _ = read(example("existing-hosts"), ROOT)

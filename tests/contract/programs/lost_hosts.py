@@ -10,7 +10,16 @@ from components.host import Host
 
 for name, given in json.loads(pathlib.Path("hosts.json").read_text()).items():
     connection = pulumi_command.remote.ConnectionArgs(**given["connection"])
-    host = Host(name, "nobody", given["endpoint"], connection, connect_timeout=5, repair="", lost=given["lost"])
+    host = Host(
+        name,
+        "nobody",
+        given["endpoint"],
+        given["identity"],
+        connection,
+        connect_timeout=5,
+        repair="",
+        lost=given["lost"],
+    )
     for step in given["steps"]:
         note = f"cat > /dev/null; echo {name}-{step}-"
         up, down = (f"{note}{word} >> {given['journal']}" for word in ("up", "down"))
