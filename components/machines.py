@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pulumi
 
@@ -47,8 +48,10 @@ def create_machines(settings: Settings) -> Mapping[str, Machine]:
 
 def when_there(cluster: Cluster, machines: Mapping[str, Machine]) -> pulumi.Output[Cluster]:
     """The settings with the addresses and host keys of the machines, once those are known."""
-    sites: Mapping[str, pulumi.Input[Site]] = {
+    sites = {
         name: pulumi.Output.all(machine.address, machine.host_key).apply(lambda told: Site(*told))
         for name, machine in machines.items()
     }
-    return pulumi.Output.from_input(sites).apply(lambda there: located(cluster, there))
+    # The SDK's types do not say that what is inside of a mapping is waited for as well.
+    known = cast("pulumi.Output[Mapping[str, Site]]", pulumi.Output.from_input(sites))
+    return known.apply(lambda there: located(cluster, there))

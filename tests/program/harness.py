@@ -67,7 +67,7 @@ class Recorder(mocks.Mocks):
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         if args.token not in self.answers:
             raise AssertionError(f"the program calls {args.token}, which it has no need for")
-        return self.answers[args.token](args.args), None
+        return self.answers[args.token](args.args), []
 
     @property
     def commands(self) -> dict[str, dict[str, Any]]:
