@@ -94,7 +94,7 @@ class _Account:
             rule = "EasyTier and Ray are installed for x86_64 and arm64 only"
             self._refuse(Fault(f"{key}.aws.instance_type", instance.type, rule, "choose another type"))
         if instance.gpus > gpus:
-            rule = f"an {instance.type} has {gpus} accelerators" if gpus else f"an {instance.type} has no accelerator"
+            rule = f"{instance.type} has {gpus} accelerators" if gpus else f"{instance.type} has no accelerator"
             self._refuse(Fault(f"{key}.gpus", str(instance.gpus), rule, "correct it, or aws.instance_type"))
         return architecture
 
@@ -110,7 +110,7 @@ class _Account:
 
         found = _ARCHITECTURES.get(self._ask(instance, "ami", wanted, look, "ami"))
         if found != architecture:
-            rule = f"an {instance.type} is {architecture}, and this image is {found or 'neither x86_64 nor arm64'}"
+            rule = f"{instance.type} is {architecture}, and this image is {found or 'neither x86_64 nor arm64'}"
             key = self._keys[instance.name]
             self._refuse(Fault(f"{key}.aws.ami", wanted, rule, "name an image for it, or choose another type"))
         return wanted

@@ -28,6 +28,7 @@ def faults(cluster: Cluster) -> Iterator[Fault]:
     """What is wrong with hosts that are created on AWS, and with what they share."""
     here = [(key, host, host.aws) for key, host in keyed_hosts(cluster) if host.aws is not None]
     yield from _tags("cluster.aws", cluster.aws or AwsDefaults())
+    yield from _wide("cluster.aws", cluster.aws or AwsDefaults())
     if not here:
         return
     yield from _network(cluster)
@@ -113,12 +114,15 @@ def _ranges(key: str, cluster: Cluster, host: Bootstrap | RayHost, aws: Aws) -> 
         rule = "SSH is open to given ranges only"
         fix = "add ssh_from here or to cluster.aws: a list such as [198.51.100.7/32], or `anywhere` for the Internet"
         yield Fault(f"{key}.aws.ssh_from", None, rule, fix)
-    for where, given in ((f"{key}.aws", aws), ("cluster.aws", shared)):
-        for index, cidr in enumerate(given.ssh_from if isinstance(given.ssh_from, list) else ()):
-            if cidr.prefixlen < _WIDEST_FOR_SSH:
-                rule = "SSH that is open to most of the Internet is asked for by name"
-                fix = "write narrower ranges, or `ssh_from: anywhere`"
-                yield Fault(f"{where}.ssh_from[{index}]", str(cidr), rule, fix)
+    yield from _wide(f"{key}.aws", aws)
+
+
+def _wide(key: str, given: AwsChoices) -> Iterator[Fault]:
+    for index, cidr in enumerate(given.ssh_from if isinstance(given.ssh_from, list) else ()):
+        if cidr.prefixlen < _WIDEST_FOR_SSH:
+            rule = "SSH that is open to most of the Internet is asked for by name"
+            fix = "write narrower ranges, or `ssh_from: anywhere`"
+            yield Fault(f"{key}.ssh_from[{index}]", str(cidr), rule, fix)
 
 
 def _tags(key: str, given: AwsChoices) -> Iterator[Fault]:

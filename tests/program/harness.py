@@ -53,8 +53,6 @@ class Recorder(mocks.Mocks):
         default_factory=dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
     )
     """Function of a provider to what answers it; any other is one that the program has no need for."""
-    logs: list[str] = field(default_factory=list[str])
-    """What the program says."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         self.resources[args.name] = args
