@@ -17,15 +17,16 @@ def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:
     """Makes every host a member, once all hosts have passed their checks.
 
     Args:
-        hosts: all hosts, bootstraps first.
+        hosts: all hosts, bootstraps first; those that we never log in to are passed over.
 
     Returns:
         Host name to the command that is done when a payload passes from that host to every bootstrap. In direct
         mode, that is the host's checks.
     """
+    hosts = [host for host in hosts if host.is_ours]
     if hosts[0].args.plan.direct:
         return {host.member.name: host.prepared for host in hosts}
-    there = [host for host in hosts if host.member.state != "lost"]
+    there = [host for host in hosts if host.member.state not in {"lost", "pending"}]
     first, *others = (host for host in there if host.member.role == "bootstrap")
     # Waiting for a bootstrap is waiting for all checks, too; naming them once more would make N × N dependencies.
     joined = {first.member.name: _membership(first, [host.prepared for host in there])}
@@ -34,7 +35,7 @@ def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:
     bootstraps = list(joined.values())
     for host in hosts:
         if host.member.name not in joined:
-            waits = [] if host.member.state == "lost" else bootstraps
+            waits = bootstraps if host in there else []
             joined[host.member.name] = _membership(host, [host.prepared, *waits])
     return joined
 

@@ -70,8 +70,8 @@ class Host:
     """The machine, where this program creates it."""
     waits: Sequence[pulumi.Resource] = ()
     """What must be there before the first login, here or at the jump host."""
-    lost: bool = False
-    """Whether the machine is gone; `connection` is then another host's."""
+    absent: bool = False
+    """Whether the machine is gone, or has not joined yet; `connection` is then another host's."""
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
@@ -99,7 +99,7 @@ class Host:
         self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> remote.Command:
         name = f"{self.name}-{step}"
-        if self.lost:
+        if self.absent:
             return self._forgotten(name, opts)
         limit = f"{self.connect_timeout + (_DIAL_SECONDS + 1) * dial_attempts(self.connect_timeout)}s"
         return remote.Command(
@@ -130,7 +130,7 @@ class Host:
         )
 
     def _forgotten(self, name: str, opts: pulumi.ResourceOptions) -> remote.Command:
-        """The command of a lost host: nothing runs for it any more, not even when its entry is deleted.
+        """The command of an absent host: nothing runs for it, not even when its entry is deleted.
 
         What is recorded of it stays as it is. Where nothing is recorded, a command that does nothing, on a host that
         is there, takes the place.
@@ -145,6 +145,7 @@ class Host:
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
+                    depends_on=list(self.waits),
                     ignore_changes=["connection", "create", "delete", "stdin", "triggers", "logging"],
                     retain_on_delete=True,
                     delete_before_replace=True,
@@ -156,8 +157,8 @@ class Host:
         return pulumi.Output.all(**{"HOST": self.name, "REPAIR": self.repair, **settings}).apply(settings_text)
 
 
-def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[str, Machine]) -> Host:
-    """The machine of one entry of the settings.
+def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[str, Machine]) -> Host | None:
+    """The machine of one entry of the settings; None where we never log in to it.
 
     Args:
         settings: all of them.
@@ -166,23 +167,27 @@ def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[s
     """
     cluster = settings.cluster
     way = way_in(cluster, host)
+    if way is None:
+        return None
+    absent = host.lost or (isinstance(host, RayHost) and host.pending)
     machine = machines.get(host.name)
-    if way.host_key is None and machine is None and not host.lost:
+    if way.host_key is None and machine is None and not absent:
         pulumi.log.warn(
             f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
             f"ssh-keyscan -t ed25519 -p {way.port} {way.address}"
         )
+    used = (way_in(cluster, ranked(cluster)[0]) or way) if absent else way
     return Host(
         name=host.name,
         user=way.user,
         endpoint=way.endpoint,
         identity=way.endpoint if machine is None else machine.identity,
-        connection=_connection(settings, way_in(cluster, ranked(cluster)[0]) if host.lost else way, machines),
+        connection=_connection(settings, used, machines),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
         machine=machine,
-        waits=[each for name in (host.name, way.jump and way.jump.name) for each in _ready(machines, name)],
-        lost=host.lost,
+        waits=[each for name in (used.name, used.jump and used.jump.name) for each in _ready(machines, name)],
+        absent=absent,
     )
 
 

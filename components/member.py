@@ -62,12 +62,41 @@ class MemberHost(pulumi.ComponentResource):
         """
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
-        self.host: Host = make_host(args.settings, args.host, args.machines)
-        self.prepared: remote.Command = self.host.prepare(prepare, pulumi.ResourceOptions(parent=self))
-        if pulumi.runtime.is_dry_run():
-            # `pulumi up` has it from the host itself.
-            self.prepared.stdout.apply(self._warn_of_reboots)
+        self._host = make_host(args.settings, args.host, args.machines)
+        self._prepared: remote.Command | None = None
+        if self._host is not None:
+            self._prepared = self._host.prepare(prepare, pulumi.ResourceOptions(parent=self))
+            if pulumi.runtime.is_dry_run():
+                # `pulumi up` has it from the host itself.
+                self._prepared.stdout.apply(self._warn_of_reboots)
         self.register_outputs({"overlay_ip": args.member.ip})
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we ever log in to the host; if not, its owner's join script does all."""
+        return self._host is not None
+
+    @property
+    def host(self) -> Host:
+        """The machine.
+
+        Raises:
+            ValueError: we never log in to it.
+        """
+        if self._host is None:
+            raise ValueError(f"nobody logs in to {self.member.name}")
+        return self._host
+
+    @property
+    def prepared(self) -> remote.Command:
+        """The command that is done when the host is checked and equipped.
+
+        Raises:
+            ValueError: we never log in to it.
+        """
+        if self._prepared is None:
+            raise ValueError(f"nobody logs in to {self.member.name}")
+        return self._prepared
 
     @property
     def member(self) -> Member:
@@ -93,7 +122,8 @@ class RayMember(MemberHost):
 
     def __init__(self, kind: str, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster = args.settings.cluster
-        user = way_in(cluster, args.host).user
+        way = way_in(cluster, args.host)
+        user = way.user if way is not None else ""
         network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster)
         super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, user)}, opts)
 

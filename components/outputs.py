@@ -28,9 +28,9 @@ class Node(TypedDict):
     overlay_ip: str
     """In direct mode, the host's own address."""
     state: str
-    """enabled, disabled or lost."""
+    """enabled, disabled or lost; of a host that joins by a script, pending until its owner has run it, then joined."""
     reached: str
-    """How Pulumi logs in: `user@address:port`, with the jump host."""
+    """How Pulumi logs in: `user@address:port`, with the jump host; `join: script` where it never does."""
 
 
 class Outputs(TypedDict):
@@ -84,7 +84,7 @@ def nodes(cluster: Cluster, plan: Plan) -> list[Node]:
                 rank=member.rank,
                 overlay_ip=member.ip,
                 state=member.state,
-                reached=f"{way.user}@{way.endpoint}",
+                reached=f"{way.user}@{way.endpoint}" if way is not None else "join: script",
             )
         )
     return table
@@ -107,6 +107,8 @@ def ssh_config(cluster: Cluster) -> str:
         if host.lost:
             continue
         way = way_in(cluster, host)
+        if way is None:
+            continue
         lines = [
             f"Host {way.name}",
             f"  HostName {way.address}",

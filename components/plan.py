@@ -16,7 +16,8 @@ from config.models import Bootstrap, Cluster, RayHost
 from config.ranks import ranked
 
 Role = Literal["bootstrap", "head", "worker"]
-State = Literal["enabled", "disabled", "lost"]
+State = Literal["enabled", "disabled", "lost", "pending", "joined"]
+"""`pending`: its owner is still to run the join script; `joined`: he has."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def make_plan(cluster: Cluster) -> Plan:
             ip=_ip(host),
             device=host.device or str(device),
             peers=peers,
-            state="lost" if host.lost else "enabled" if host.enabled else "disabled",
+            state=_state(host),
         )
 
     nodes = [
@@ -180,6 +181,16 @@ def make_plan(cluster: Cluster) -> Plan:
     return Plan(members=(*bootstraps, *nodes), ports=RayPorts(gcs=cluster.ray.port), direct=cluster.direct)
 
 
+def _state(host: RayHost) -> State:
+    if host.lost:
+        return "lost"
+    if host.pending:
+        return "pending"
+    if not host.enabled:
+        return "disabled"
+    return "enabled" if host.join is None else "joined"
+
+
 def _listeners(cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
     """Where EasyTier listens for others: name to peer URI, of bootstraps and of cloud nodes."""
     if cluster.overlay is None:
@@ -188,7 +199,7 @@ def _listeners(cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
     bootstraps = {
         host.name: _uri(address, port)
         for host in cluster.bootstraps
-        if not host.lost and (address := host.public_address or host.ssh.address) is not None
+        if not host.lost and (address := host.public_address or host.ssh.address)
     }
     cloud = {
         node.name: _uri(node.public_address, port) for node in cluster.cloud if node.public_address and not node.lost
@@ -197,9 +208,10 @@ def _listeners(cluster: Cluster) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _ip(host: Bootstrap | RayHost) -> str:
-    if host.overlay_ip is not None:
-        return str(host.overlay_ip)
-    return (host.address if isinstance(host, RayHost) else None) or host.ssh.address or ""
+    given = host.overlay_ip or (host.address if isinstance(host, RayHost) else None) or host.ssh.address
+    if given is None:
+        raise ValueError(f"{host.name} has no address")  # the rules see to it
+    return str(given)
 
 
 def _uri(address: str, port: int) -> str:

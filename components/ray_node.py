@@ -28,11 +28,13 @@ def start_ray(nodes: Sequence[RayMember], overlay: Mapping[str, remote.Command])
     head = head_of(nodes)
     running = {head.member.rank: _ray(head, head, [overlay[head.member.name]])}
     for node in nodes:
-        if node.member.state == "lost":
+        if not node.is_ours or node is head:
+            continue
+        if node.member.state in {"lost", "pending"}:
             _ray(node, head, [])
-        elif node.member.state == "enabled" and node is not head:
+        elif node.member.state in {"enabled", "joined"}:
             running[node.member.rank] = _ray(node, head, [overlay[node.member.name], running[0]])
-    return {member.name: running[member.rank] for member in head.args.plan.nodes}
+    return {member.name: running[member.rank] for member in head.args.plan.nodes if member.rank in running}
 
 
 def environment(node: RayMember, dashboard_ports: Mapping[str, str]) -> str:

@@ -160,9 +160,10 @@ def _key_files(cluster: Cluster) -> dict[str, pulumi.Output[str]]:
     keys: dict[str, pulumi.Output[str]] = {}
     faults: list[Fault] = []
     for host in cluster.hosts:
-        name = way_in(cluster, host).key_file
-        if name is None:
+        way = way_in(cluster, host)
+        if way is None or way.key_file is None:
             continue
+        name = way.key_file
         if name not in contents:
             try:
                 contents[name] = pulumi.Output.secret(Path(name).expanduser().read_text(encoding="utf-8"))

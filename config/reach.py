@@ -37,15 +37,21 @@ class WayIn:
         return f"{self.address}:{self.port}" + (f" through {self.jump.name}" if self.jump else "")
 
 
-def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn:
-    """How Pulumi logs in to a host of validated settings."""
+def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn | None:
+    """How Pulumi logs in to a host of validated settings; None where it never does (`join: script`)."""
     given, default = host.ssh, cluster.ssh
     created = instance_of(cluster, host)
     image_user = IMAGE_USERS[created.image] if created is not None and created.image is not None else None
     jump = next((other for other in cluster.hosts if other.name == given.jump), None)
+    address = given.address or (_ELASTIC_IP if host.aws is not None else None)
+    if isinstance(host, RayHost) and host.join == "overlay":
+        address = str(host.overlay_ip)
+        jump = next((bootstrap for bootstrap in cluster.bootstraps if not bootstrap.lost), None)
+    if address is None:
+        return None
     return WayIn(
         name=host.name,
-        address=given.address or _ELASTIC_IP,
+        address=address,
         port=given.port or default.port,
         user=given.user or image_user or default.user,
         host_key=given.host_key,

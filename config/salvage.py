@@ -18,7 +18,7 @@ from config.faults import Fault
 from config.models import Cluster
 
 _ROUNDS = 4
-_STAND_INS: dict[str, Any] = {"placement": "all", "overlay": {}, "ssh": {}}
+_STAND_INS: dict[str, Any] = {"placement": "all", "overlay": {}}
 _WHOLE = ("cloud", "edges")
 """Lists whose entries stay, since their keys hold a number."""
 _DECIDE_RESOURCES = ("gpus", "hardware", "group", "enabled", "lost", "cloud", "edges", "ignore_hardware")
@@ -105,8 +105,6 @@ def _stand_in(holder: Any, name: str, numbers: count[int]) -> bool:  # noqa: ANN
         return False
     if name == "name":
         holder[name] = f"unnamed-{next(numbers)}"
-    elif name == "address":
-        holder[name] = f"unnamed-{next(numbers)}.invalid"
     elif name in _STAND_INS:
         holder[name] = copy.deepcopy(_STAND_INS[name])
     else:

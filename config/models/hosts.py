@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import IPv4Address
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -34,7 +35,7 @@ class Host(Model):
     aws: Aws | None = None
     """The host is created on EC2, and goes with its entry."""
     ssh: Ssh = Ssh()
-    """How the host is reached."""
+    """How we log in to the host: at its `address`, or at that of the instance; with `join`, over the overlay."""
     public_address: Line | None = None
     """Address at which the other hosts reach this one without the overlay. A bootstrap's defaults to its
     `ssh.address`; a cloud node that has one becomes a further peer of every edge, so that traffic need not pass
@@ -49,6 +50,10 @@ class Bootstrap(Host):
 
     name: HostName = "bootstrap"
     """Name of the host, unique in the cluster."""
+
+    refused: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "join": ("a bootstrap is where the others join", "write ssh with its address"),
+    }
 
 
 def _several(value: object) -> str:
@@ -71,6 +76,13 @@ class RayHost(Host):
 
     name: HostName
     """Name of the host, unique in the cluster."""
+    join: Literal["overlay", "script"] | None = None
+    """For a host that we can't log in to: its owner runs our join script there, an output of this stack. `overlay`:
+    it joins the overlay, over which we then log in and do the rest. `script`: it does everything, and we never log
+    in."""
+    joined: Truth = False
+    """With `join`: the owner has run the script. Until then the host is pending: nothing logs in to it, and the gate
+    does without it; from then on the gate requires it."""
     group: Groups
     """Label of the RLinf node group, or a list of several."""
     rank: Integer | None = Field(default=None, ge=0, le=99_999)
@@ -92,6 +104,11 @@ class RayHost(Host):
     def groups(self) -> tuple[str, ...]:
         """Labels of the RLinf node groups."""
         return (self.group,) if isinstance(self.group, str) else tuple(self.group)
+
+    @property
+    def pending(self) -> bool:
+        """Whether its owner is still to run the join script."""
+        return self.join is not None and not self.joined and not self.lost
 
     @property
     def counts(self) -> bool:

@@ -21,10 +21,11 @@ class SshDefaults(Model):
 
 
 class Ssh(Model):
-    """How an existing host is reached. What is left out comes from `cluster.ssh`."""
+    """How we log in to a host. What is left out comes from `cluster.ssh`."""
 
     address: Line | None = None
-    """Host name or IP address, as seen from here or, with `jump`, from the jump host."""
+    """Host name or IP address, as seen from here or, with `jump`, from the jump host. Left out where something else
+    says how the host is reached."""
     host_key: Line | None = None
     """The host's public key, as in known_hosts without the address: `ssh-ed25519 AAAA...`."""
     jump: HostName | None = None

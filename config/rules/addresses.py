@@ -61,10 +61,10 @@ def _direct(cluster: Cluster) -> Iterator[Fault]:
 
 def _direct_address(key: str, node: RayHost, first: dict[str, str]) -> Iterator[Fault]:
     name, text = ("ssh.address", node.ssh.address) if node.address is None else ("address", node.address)
-    if text is None:
-        return  # there is none, which is a fault of its own
+    if text is None and node.join is None:
+        return  # a fault of its own
     try:
-        address = ip_address(text)
+        address = ip_address(text or "")
     except ValueError:
         rule = "in direct mode (no cluster.overlay), Ray needs the IP address at which the other nodes reach this one"
         yield Fault(f"{key}.address", text, rule, "add address with that IP address")
@@ -72,10 +72,10 @@ def _direct_address(key: str, node: RayHost, first: dict[str, str]) -> Iterator[
     if address.version != 4 or address.is_loopback or address.is_unspecified:
         rule = "must be an IPv4 address at which the other nodes reach this one"
         yield Fault(f"{key}.{name}", text, rule, "add address with that IP address")
-    elif text in first:
-        rule = f"every node has an address of its own; {first[text]} has this one"
+    elif str(address) in first:
+        rule = f"every node has an address of its own; {first[str(address)]} has this one"
         yield Fault(f"{key}.{name}", text, rule, "correct one of the two")
-    first.setdefault(text, node.name)
+    first.setdefault(str(address), node.name)
 
 
 def _overlay_addresses(cluster: Cluster, cidr: IPv4Network) -> Iterator[Fault]:

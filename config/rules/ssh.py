@@ -13,19 +13,8 @@ from config.rules.hosts import keyed_hosts
 
 def faults(cluster: Cluster) -> Iterator[Fault]:
     """What is wrong with host keys and jumps."""
-    yield from _one_way_in(cluster)
     yield from _host_keys(cluster)
     yield from _jumps(cluster)
-
-
-def _one_way_in(cluster: Cluster) -> Iterator[Fault]:
-    for key, host in keyed_hosts(cluster):
-        if host.aws is None and host.ssh.address is None:
-            rule = "a host is reached in one way: it exists (ssh.address) or is created (aws)"
-            yield Fault(f"{key}.ssh.address", None, rule, "add it, or aws")
-        elif host.aws is not None and host.ssh.address is not None:
-            rule = "a host is reached in one way: it exists (ssh.address) or is created (aws)"
-            yield Fault(f"{key}.ssh.address", host.ssh.address, rule, f"remove it, or remove {key}.aws")
 
 
 def _host_keys(cluster: Cluster) -> Iterator[Fault]:
@@ -33,8 +22,8 @@ def _host_keys(cluster: Cluster) -> Iterator[Fault]:
         text = host.ssh.host_key
         if text is not None and not is_public_key(text):
             rule = "must be a public key as in known_hosts, without the address: `ssh-ed25519 AAAA...`"
-            address = shown(host.ssh.address or "ADDRESS")
-            fix = f"print it with: ssh-keyscan -t ed25519 {address}, and compare it on the host"
+            scanned = shown(host.ssh.address or "localhost")
+            fix = f"print it with: ssh-keyscan -t ed25519 {scanned}, and compare it on the host"
             yield Fault(f"{key}.ssh.host_key", shown(text), rule, fix)
 
 
@@ -63,6 +52,9 @@ def _jumps(cluster: Cluster) -> Iterator[Fault]:
         elif by_name[jump].ssh.jump is not None:
             rule = f"a jump host is reached directly; {jump} itself is reached through {by_name[jump].ssh.jump}"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host that has no jump of its own")
+        elif getattr(by_name[jump], "join", None) is not None:
+            rule = f"a jump host is reached directly; {jump} itself joins by a script"
+            yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host with an ssh.address")
         elif by_name[jump].lost and not host.lost:
             rule = f"{jump} is lost, so nothing is reached through it"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through another host, or mark this one as lost as well")

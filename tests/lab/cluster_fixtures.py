@@ -15,7 +15,13 @@ from lab.topology import Kind
 
 @contextmanager
 def lab_with_stack(
-    folder: Path, suffix: str, *, edges: int, clouds: int = 1, kinds: Mapping[str, Kind] | None = None
+    folder: Path,
+    suffix: str,
+    *,
+    edges: int,
+    clouds: int = 1,
+    kinds: Mapping[str, Kind] | None = None,
+    secret: str | None = None,
 ) -> Generator[Stack, None, None]:
     """A lab with a stack that has settings and nothing else yet.
 
@@ -25,10 +31,11 @@ def lab_with_stack(
         edges: number of edges.
         clouds: number of cloud nodes.
         kinds: name of an edge → how it runs, where that is not by systemd.
+        secret: the network secret; by default a random one.
     """
     with session.running(session.name_for_tests(suffix), edges=edges, clouds=clouds, kinds=kinds) as lab:
         stack = Stack(copy_program(folder), lab)
-        stack.create(secret=f"canary-{secrets.token_hex(16)}")
+        stack.create(secret=secret or f"canary-{secrets.token_hex(16)}")
         yield stack
 
 

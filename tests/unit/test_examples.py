@@ -117,7 +117,7 @@ class TestTheSchema:
             {"ssh": {"port": 0}},
             {"overlay": {"flags": {"latency-first": True}}},
             {"overlay": {"easytier": {"sha256": {"x86_64": "abc"}}}},
-            {"bootstrap": [{"overlay_ip": "10.10.0.1"}]},
+            {"bootstrap": [{"overlay_ip": "10.10.0.1", "ssh": {"adress": "203.0.113.5"}}]},
             {"bootstrap": []},
             {"rlinf": {}},
             {"rlinf": {"component_placement": {"actor,": 0}}},
@@ -165,7 +165,7 @@ class TestTheSchema:
     def test_a_stack_that_extends_others_may_leave_out_what_they_say(self) -> None:
         part = {"extends": "shared.yaml", "rlinf": {"component_placement": {"actor": {"node_group": "cloud"}}}}
         assert problems({"config": {KEY: part}}) == []
-        assert problems({"config": {KEY: part | {"edges": [{"name": "edge-1"}]}}})
+        assert problems({"config": {KEY: part | {"edges": [{"overlay_ip": "10.10.0.11"}]}}})
         assert problems({"config": {KEY: part | {"edgs": []}}})
         del part["extends"]
         assert problems({"config": {KEY: part}})

@@ -18,7 +18,7 @@ for name, given in json.loads(pathlib.Path("hosts.json").read_text()).items():
         connection,
         connect_timeout=5,
         repair="",
-        lost=given["lost"],
+        absent=given["lost"],
     )
     for step in given["steps"]:
         note = f"cat > /dev/null; echo {name}-{step}-"
