@@ -24,6 +24,8 @@ from config.rules.hosts import keyed_hosts
 # AWS's names of architectures; i386 is offered beside x86_64 and is of no use here.
 _ARCHITECTURES: Mapping[str, Architecture] = {"x86_64": "x86_64", "arm64": "aarch64"}
 
+_LONGEST = 300
+
 T = TypeVar("T")
 
 
@@ -85,7 +87,7 @@ class _Account:
             known: list[Architecture] = [
                 _ARCHITECTURES[name] for name in told.supported_architectures if name in _ARCHITECTURES
             ]
-            accelerators = [*told.gpuses, *told.neuron_devices, *told.inference_accelerators]
+            accelerators = [*told.gpuses, *(told.neuron_devices or ()), *(told.inference_accelerators or ())]
             return known[0] if known else None, sum(each.count for each in accelerators)
 
         architecture, gpus = self._ask(instance, "type", instance.type, look, "instance_type")
@@ -197,7 +199,9 @@ _FAULTS = {
 
 
 def _reason(error: str) -> str:
-    """The end of an error, where AWS says what it is, on one line."""
+    """What AWS says, on one line: its own name for the error with its message, or the end of the text."""
     lines = [line.strip(" *\t") for line in error.splitlines() if line.strip(" *\t")]
-    text = re.sub(r"^.*(?:returned an error|failed): ", "", lines[-1] if lines else error)
-    return text if len(text) <= 200 else f"{text[:199]}…"
+    text = lines[0] if lines else error
+    found = re.search(r"api error ([\w.]+: .*)", error)
+    text = found[1] if found else re.sub(r"^.*(?:returned an error|failed): ", "", text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
