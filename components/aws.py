@@ -150,6 +150,8 @@ class Ec2Machine(pulumi.ComponentResource):
             f"{instance.name}-address-of-instance",
             allocation_id=address.id,
             instance_id=made.id,
+            # An instance that is ending may hold it for some seconds more.
+            allow_reassociation=True,
             # It ends with the instance, also with one that somebody else has terminated.
             opts=pulumi.ResourceOptions.merge(
                 self._opts, pulumi.ResourceOptions(delete_before_replace=True, deleted_with=made)

@@ -59,27 +59,57 @@ _MEANINGS = (
 )
 
 
-def meaning(errors: list[str]) -> str | None:
-    """What errors of pulumi-command say about the way to a host; None where a script has spoken."""
+_OF_A_CREATED_ONE = (
+    (
+        re.compile(r"unable to authenticate|permission denied|no supported methods remain", re.IGNORECASE),
+        (
+            "refuses the login. Check that the SSH agent (`ssh-add -l`) or ssh.key_file holds the private half of "
+            "cluster.aws.public_key (or key_name), and, with aws.ami, ssh.user"
+        ),
+    ),
+    (
+        re.compile(
+            r"host key mismatch|handshake failed|refused|timeout|timed out|deadline exceeded|no route|unreachable"
+            r"|connect failed|failed attempts",
+            re.IGNORECASE,
+        ),
+        (
+            "does not let Pulumi in. Either aws.ssh_from lacks the address that you come from, or its first boot is "
+            "still going on or has failed: `aws ec2 get-console-output` shows it. Then run pulumi up again"
+        ),
+    ),
+)
+"""The same of a machine that this program creates: its host key and its address are right."""
+
+
+def meaning(errors: list[str], *, created: bool = False) -> str | None:
+    """What errors of pulumi-command say about the way to a host; None where a script has spoken.
+
+    Args:
+        errors: the newest first.
+        created: whether this program creates the machine.
+    """
     newest = errors[0] if errors else ""
     if "sudo: a password is required" in newest or "sudo: a terminal is required" in newest:
         return _NO_SUDO
     if "Process exited" in newest or "exit status" in newest:
         return None
-    return next((text for pattern, text in _MEANINGS if pattern.search(newest)), None)
+    known = _OF_A_CREATED_ONE if created else _MEANINGS
+    return next((text for pattern, text in known if pattern.search(newest)), None)
 
 
-def explain(command: str, host: str, endpoint: str) -> pulumi.ErrorHook:
+def explain(command: str, host: str, endpoint: str, *, created: bool = False) -> pulumi.ErrorHook:
     """An error hook that names the host and the fix.
 
     Args:
         command: name of the command's resource; hooks are told apart by name.
         host: name of the host.
         endpoint: how it is reached.
+        created: whether this program creates the machine.
     """
 
     def hook(args: pulumi.ErrorHookArgs) -> bool:
-        text = meaning(args.errors)
+        text = meaning(args.errors, created=created)
         if text is not None:
             pulumi.log.error(f"{host} ({endpoint}) {text}.")
         return False

@@ -124,7 +124,9 @@ class Host:
                     # ends the dialling after it. It is longer than all dials take elsewhere, since it would hide
                     # their reason, and it does not end a command that runs.
                     custom_timeouts=pulumi.CustomTimeouts(create=limit, update=limit, delete=limit),
-                    hooks=pulumi.ResourceHookBinding(on_error=[explain(name, self.name, self.endpoint)]),
+                    hooks=pulumi.ResourceHookBinding(
+                        on_error=[explain(name, self.name, self.endpoint, created=self.machine is not None)]
+                    ),
                 ),
             ),
         )
