@@ -60,10 +60,9 @@ class Cache:
         """`PULUMI_HOME` of the lab: its plugins go here, never into `~/.pulumi`."""
         return self.root / "pulumi-home"
 
-    @property
-    def command_plugin(self) -> Path:
-        """The substitute `command` plugin, one folder per version of its source."""
-        return self.root / "command-plugin"
+    def plugin(self, name: str) -> Path:
+        """The substitute plugin of a name (`command`, `aws`), one folder per version of its source."""
+        return self.root / f"{name}-plugin"
 
     @property
     def mirror(self) -> Path:

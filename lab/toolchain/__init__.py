@@ -1,4 +1,4 @@
-"""What the lab needs of Pulumi on this machine: a CLI, its Python language host and the `command` plugin.
+"""What the lab needs of Pulumi on this machine: a CLI, its Python language host and the `command` and `aws` plugins.
 
 `ensure()` finds, downloads or builds them, says which, and is quick when they are there. What the mirror
 serves is `lab.toolchain.mirror`'s work. Nothing is installed outside the cache directory.
@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab import aws_plugin, command_plugin
 from lab.paths import VENV, Cache
-from lab.toolchain import command_plugin, pulumi_cli
+from lab.toolchain import provider_plugin, pulumi_cli
 
 __all__ = ["Toolchain", "ensure"]
 
@@ -23,7 +24,7 @@ class Toolchain:
 
     Attributes:
         bin_dirs: folders for PATH, after the project's own environment; the CLI's comes first.
-        pulumi_home: `PULUMI_HOME` of the lab, with the `command` plugin in it.
+        pulumi_home: `PULUMI_HOME` of the lab, with the plugins in it.
         substitutes: a sentence for each part that is not the official one: what it is, and why.
         found: a sentence that says which Pulumi is used.
     """
@@ -53,18 +54,21 @@ class Toolchain:
 
 
 def ensure(cache: Cache | None = None) -> Toolchain:
-    """Makes sure that Pulumi and the `command` plugin are there.
+    """Makes sure that Pulumi and its plugins are there.
 
     Args:
         cache: where they are kept; the one the environment names when left out.
 
     Raises:
-        ValueError: `COMMAND_PLUGIN` names no folder with a plugin.
+        ValueError: `COMMAND_PLUGIN` or `AWS_PLUGIN` names no folder with a plugin.
         subprocess.CalledProcessError: a build or an installation failed.
         OSError: an official download began and broke.
     """
     cache = cache or Cache.from_environment()
     cli = pulumi_cli.ensure(cache)
-    plugin_sentence = command_plugin.ensure(cache, cli.bin_dirs[0] / "pulumi")
-    substitutes = [*cli.substitutes, *([plugin_sentence] if plugin_sentence else [])]
+    sentences = [
+        provider_plugin.ensure(cache, cli.bin_dirs[0] / "pulumi", substitute)
+        for substitute in (command_plugin.SUBSTITUTE, aws_plugin.SUBSTITUTE)
+    ]
+    substitutes = [*cli.substitutes, *filter(None, sentences)]
     return Toolchain(cli.bin_dirs, cache.pulumi_home, substitutes, cli.found)

@@ -16,9 +16,6 @@ LANGUAGE_HOST = "3.79.0"
 GO_MINIMUM = (1, 26, 6)
 """The oldest Go that compiles `PULUMI`, as its `go.mod` says."""
 
-COMMAND_PLUGIN = "1.2.1"
-"""The `command` plugin that `pulumi-command` in requirements.txt asks for."""
-
 EASYTIER = "2.6.4"
 """The EasyTier release that the mirror serves."""
 

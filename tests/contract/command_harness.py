@@ -1,4 +1,4 @@
-"""Drives a `command` plugin as the engine does: over gRPC, with an engine of its own that records what is logged."""
+"""Drives a plugin as the engine does: over gRPC, with an engine of its own that records what is logged."""
 
 from __future__ import annotations
 
@@ -118,7 +118,14 @@ class Provider:
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(64))
 
     @classmethod
-    def start(cls, folder: Path, variables: Mapping[str, str] | None = None) -> Provider:
+    def start(
+        cls,
+        folder: Path,
+        variables: Mapping[str, str] | None = None,
+        *,
+        executable: str = "pulumi-resource-command",
+        config: Json | None = None,
+    ) -> Provider:
         """Starts the plugin in `folder` as the engine would, and configures it. No SSH agent unless one is given."""
         engine = _Engine()
         server = grpc.server(ThreadPoolExecutor(16))
@@ -127,7 +134,7 @@ class Provider:
         server.start()
         environment = {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"}
         process = subprocess.Popen(
-            [str(folder / "pulumi-resource-command"), address],
+            [str(folder / executable), address],
             stdout=subprocess.PIPE,
             text=True,
             env={**environment, **(variables or {})},
@@ -137,7 +144,7 @@ class Provider:
         assert port.isdigit(), f"the plugin's first line is its port; got {port!r}"
         channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=_UNLIMITED)
         provider = cls(process, provider_pb2_grpc.ResourceProviderStub(channel), engine, server, channel)
-        provider.configure()
+        provider.configure(config)
         return provider
 
     def close(self) -> None:
@@ -150,7 +157,7 @@ class Provider:
         self._engine_server.stop(None)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def configure(self) -> Json:
+    def configure(self, config: Json | None = None) -> Json:
         """The plugin's answer to `Configure`."""
         return _call(
             self.stub.Configure,
@@ -159,7 +166,7 @@ class Provider:
                 acceptResources=True,
                 sends_old_inputs=True,
                 sends_old_inputs_to_delete=True,
-                args=struct_pb2.Struct(),
+                args=struct(config or {}),
             ),
         )
 
@@ -193,22 +200,36 @@ class Provider:
         answer = _call(self.stub.Create, request)
         return Created(answer.get("id", ""), answer["properties"])
 
-    def update(self, kind: str, old: Json, new: Json, *, preview: bool = False) -> Json:
+    def update(self, kind: str, old: Json, new: Json, *, preview: bool = False, identifier: str = "id") -> Json:
         """Updates a resource from its old state; its new state."""
         request = provider_pb2.UpdateRequest(
-            id="id", urn=urn(kind), olds=struct(old), news=struct(new), preview=preview
+            id=identifier, urn=urn(kind), olds=struct(old), news=struct(new), preview=preview
         )
         return _call(self.stub.Update, request)["properties"]
 
-    def delete(self, kind: str, state: Json) -> None:
+    def delete(self, kind: str, state: Json, *, identifier: str = "id") -> None:
         """Deletes a resource."""
-        request = provider_pb2.DeleteRequest(id="id", urn=urn(kind), properties=struct(state))
+        request = provider_pb2.DeleteRequest(id=identifier, urn=urn(kind), properties=struct(state))
         _call(self.stub.Delete, request)
 
-    def read(self, kind: str, state: Json, inputs: Json) -> Json:
+    def read(self, kind: str, state: Json, inputs: Json, *, identifier: str = "id") -> Json:
         """What a refresh finds."""
-        request = provider_pb2.ReadRequest(id="id", urn=urn(kind), properties=struct(state), inputs=struct(inputs))
+        request = provider_pb2.ReadRequest(
+            id=identifier, urn=urn(kind), properties=struct(state), inputs=struct(inputs)
+        )
         return _call(self.stub.Read, request)
+
+    def check_config(self, config: Json) -> list[str]:
+        """What is wrong with a configuration."""
+        request = provider_pb2.CheckRequest(urn=urn("pulumi:providers:aws"), news=struct(config))
+        return [failure["reason"] for failure in _call(self.stub.CheckConfig, request).get("failures", [])]
+
+    def diff_config(self, old: Json, new: Json) -> Json:
+        """The plugin's answer about the change of its configuration."""
+        request = provider_pb2.DiffRequest(
+            id="id", urn=urn("pulumi:providers:aws"), olds=struct(old), news=struct(new), old_inputs=struct(old)
+        )
+        return _call(self.stub.DiffConfig, request)
 
     def invoke(self, token: str, arguments: Json) -> Json:
         """Calls a function."""

@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.command_plugin import materialize
+from lab.command_plugin import SUBSTITUTE
 from lab.paths import Cache
+from tests.contract.aws_fixtures import aws_endpoint, aws_plugin, world
 from tests.contract.command_harness import Provider
 from tests.contract.command_sshd import Key, Keyring, Sshd, free_port
+
+__all__ = ["aws_endpoint", "aws_plugin", "world"]
 
 StartSshd = Callable[..., Sshd]
 StartProvider = Callable[..., Provider]
@@ -28,7 +31,7 @@ def command_plugin() -> Path:
     if given:
         return Path(given)
     cache = Cache.from_environment()
-    return materialize(cache.command_plugin, cache.uv)
+    return SUBSTITUTE.materialize(cache.plugin(SUBSTITUTE.name), cache.uv)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.command_plugin import materialize
+from lab.command_plugin import SUBSTITUTE
 from lab.paths import Cache
 from tests.contract.command_harness import COPY, LOCAL, Provider
 
@@ -19,14 +19,14 @@ UV = Cache.from_environment().uv
 def destination(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for plugins, in which making one has been cut off."""
     destination = tmp_path_factory.mktemp("a place with spaces") / "plugins"
-    folder = materialize(destination, UV)
+    folder = SUBSTITUTE.materialize(destination, UV)
     shutil.rmtree(folder)
     (folder.parent / "venv" / "bin" / "python").unlink()
     return destination
 
 
 def test_what_was_cut_off_is_made_again_and_works(destination: Path) -> None:
-    folder = materialize(destination, UV)
+    folder = SUBSTITUTE.materialize(destination, UV)
     assert [path.name for path in folder.iterdir()] == ["pulumi-resource-command"]
     provider = Provider.start(folder)
     assert provider.create(LOCAL, {"create": "echo works"}).state["stdout"] == "works"
@@ -35,14 +35,14 @@ def test_what_was_cut_off_is_made_again_and_works(destination: Path) -> None:
 
 
 def test_what_is_there_is_not_made_again(destination: Path) -> None:
-    folder = materialize(destination, UV)
+    folder = SUBSTITUTE.materialize(destination, UV)
     begun = time.monotonic()
-    assert materialize(destination, Path("/nowhere/uv")) == folder
+    assert SUBSTITUTE.materialize(destination, Path("/nowhere/uv")) == folder
     assert time.monotonic() - begun < 1
 
 
 def test_its_schema_names_every_resource(destination: Path) -> None:
-    provider = Provider.start(materialize(destination, UV))
+    provider = Provider.start(SUBSTITUTE.materialize(destination, UV))
     schema = provider.schema()
     provider.close()
     assert schema["version"] == "1.2.1"
@@ -53,7 +53,7 @@ def test_its_schema_names_every_resource(destination: Path) -> None:
 
 
 def test_the_deprecated_copy_is_refused_in_the_preview(destination: Path) -> None:
-    provider = Provider.start(materialize(destination, UV))
+    provider = Provider.start(SUBSTITUTE.materialize(destination, UV))
     inputs = {"connection": {"host": "h"}, "localPath": "/x", "remotePath": "/y"}
     _, failures = provider.check("command:remote:CopyFile", inputs)
     provider.close()

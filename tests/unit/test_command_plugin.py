@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from google.protobuf import struct_pb2
 
-from lab.command_plugin.plugin import diffs, globs, go_text
-from lab.command_plugin.plugin.values import (
+from lab.command_plugin.plugin import globs, go_text
+from lab.plugin_kit import diffs
+from lab.plugin_kit.values import (
     ASSET_SIGNATURE,
     OUTPUT_SIGNATURE,
     SECRET_SIGNATURE,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lab import aws_plugin, command_plugin
 from lab.paths import CLONE
 from lab.toolchain import versions
 from lab.toolchain.mirror import (
@@ -79,7 +80,8 @@ class TestPins:
         assert _pins(LOCKS / "uv.txt") == {"uv": versions.UV}
         assert _pins(LOCKS / "ray.txt")["ray"] == versions.RAY
         assert _pins(REQUIREMENTS[1])["ray"] == versions.RAY
-        assert _pins(REQUIREMENTS[0])["pulumi-command"] == versions.COMMAND_PLUGIN
+        for substitute in (command_plugin.SUBSTITUTE, aws_plugin.SUBSTITUTE):
+            assert _pins(REQUIREMENTS[0])[f"pulumi-{substitute.name}"] == substitute.version
 
     def test_the_go_that_is_fetched_is_new_enough(self) -> None:
         [version] = _pins(LOCKS / "go.txt").values()

@@ -1,4 +1,4 @@
-"""Which Pulumi and which `command` plugin are used. Nothing here is downloaded, built or really installed."""
+"""Which Pulumi and which plugins are used. Nothing here is downloaded, built or really installed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from lab import aws_plugin
+from lab.command_plugin import SUBSTITUTE
 from lab.paths import Cache
-from lab.toolchain import Toolchain, command_plugin, golang, pulumi_cli
+from lab.toolchain import Toolchain, golang, provider_plugin, pulumi_cli
 from lab.toolchain.download import available, download
-from lab.toolchain.versions import COMMAND_PLUGIN
 
-PLUGIN = f"resource-command-v{COMMAND_PLUGIN}"
+PLUGIN = f"resource-command-v{SUBSTITUTE.version}"
 
 
 @pytest.fixture
@@ -119,23 +120,25 @@ class TestGo:
         assert golang.parse_version(text) == version
 
 
-class TestCommandPlugin:
-    """The plugin is installed into the lab's own home, and again only when it is another one."""
+class TestPlugin:
+    """A plugin is installed into the lab's own home, and again only when it is another one."""
 
     def test_a_folder_without_the_executable_is_refused_by_name(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"COMMAND_PLUGIN=.* holds no executable pulumi-resource-command"):
-            command_plugin.given({"COMMAND_PLUGIN": str(tmp_path)})
+            provider_plugin.given({"COMMAND_PLUGIN": str(tmp_path)}, SUBSTITUTE)
+        with pytest.raises(ValueError, match=r"AWS_PLUGIN=.* holds no executable pulumi-resource-aws"):
+            provider_plugin.given({"AWS_PLUGIN": str(tmp_path)}, aws_plugin.SUBSTITUTE)
 
     def test_one_in_the_users_own_home_is_the_official_one(self, tmp_path: Path, cache: Cache) -> None:
         _plugin(tmp_path / ".pulumi" / "plugins" / PLUGIN)
-        found = command_plugin.in_pulumi_home({"HOME": str(tmp_path)}, cache)
+        found = provider_plugin.in_pulumi_home({"HOME": str(tmp_path)}, cache, SUBSTITUTE)
         assert found is not None
         assert found.folder == tmp_path / ".pulumi" / "plugins" / PLUGIN
         assert found.sentence == ""
 
     def test_the_labs_own_home_is_not_the_users(self, cache: Cache) -> None:
         _plugin(cache.pulumi_home / "plugins" / PLUGIN)
-        assert command_plugin.in_pulumi_home({"PULUMI_HOME": str(cache.pulumi_home)}, cache) is None
+        assert provider_plugin.in_pulumi_home({"PULUMI_HOME": str(cache.pulumi_home)}, cache, SUBSTITUTE) is None
 
     def test_it_is_installed_once_and_again_when_it_changes(
         self, tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
@@ -145,13 +148,13 @@ class TestCommandPlugin:
         log = tmp_path / "installed"
         pulumi = _installing_pulumi(tmp_path / "pulumi", log)
 
-        sentence = command_plugin.ensure(cache, pulumi)
-        command_plugin.ensure(cache, pulumi)
+        sentence = provider_plugin.ensure(cache, pulumi, SUBSTITUTE)
+        provider_plugin.ensure(cache, pulumi, SUBSTITUTE)
         assert str(asked_for) in sentence
         assert len(log.read_text().splitlines()) == 1
 
         (asked_for / "more").write_text("newer")
-        command_plugin.ensure(cache, pulumi)
+        provider_plugin.ensure(cache, pulumi, SUBSTITUTE)
         assert len(log.read_text().splitlines()) == 2
 
     def test_one_that_was_deleted_is_installed_again(
@@ -160,9 +163,9 @@ class TestCommandPlugin:
         monkeypatch.setenv("COMMAND_PLUGIN", str(_plugin(tmp_path / "asked-for")))
         log = tmp_path / "installed"
         pulumi = _installing_pulumi(tmp_path / "pulumi", log)
-        command_plugin.ensure(cache, pulumi)
+        provider_plugin.ensure(cache, pulumi, SUBSTITUTE)
         (cache.pulumi_home / "plugins" / PLUGIN / "pulumi-resource-command").unlink()
-        command_plugin.ensure(cache, pulumi)
+        provider_plugin.ensure(cache, pulumi, SUBSTITUTE)
         assert len(log.read_text().splitlines()) == 2
 
 

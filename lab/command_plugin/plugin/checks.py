@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from lab.plugin_kit.values import Archive, Asset, Marked, Properties, Reference, Value, mark
+
 from .shapes import Kind, ListOf, MapOf, Primitive, Property, Shape
-from .values import Archive, Asset, Marked, Properties, Reference, Value, mark
 
 
 @dataclass(frozen=True, slots=True)

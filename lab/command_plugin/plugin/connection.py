@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .values import Value, object_of, text_of
+from lab.plugin_kit.values import Value, object_of, text_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from pathlib import Path
 import asyncssh
 from asyncssh.constants import FILEXFER_TYPE_DIRECTORY
 
+from lab.plugin_kit.operation import DEBUG, FailedError, Operation
+from lab.plugin_kit.values import Archive, Asset, Value, object_of
+
 from .connection import connection
 from .dialing import dial, rejected
 from .go_text import error_text
-from .operation import DEBUG, FailedError, Operation
-from .values import Archive, Asset, Value, object_of
 
 _BLOCK = 256 * 1024
 

@@ -21,9 +21,10 @@ from asyncssh.constants import (
     OPEN_UNKNOWN_CHANNEL_TYPE,
 )
 
+from lab.plugin_kit.operation import INFO, FailedError, Operation
+
 from .connection import Connection
 from .go_text import endpoint, error_text
-from .operation import INFO, FailedError, Operation
 from .ssh_login import Client, Login, prepare
 
 T = TypeVar("T")

@@ -7,8 +7,9 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from lab.plugin_kit.values import Archive, Asset, Value
+
 from .globs import matching_files
-from .values import Archive, Asset, Value
 
 _CHECKSUM = slice(148, 156)
 _DEVICES = slice(329, 345)

@@ -9,11 +9,12 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+from lab.plugin_kit.operation import FailedError, Operation
+from lab.plugin_kit.values import Properties, Value, object_of, text_of, texts_of
+
 from .found_files import archive_of, assets_of
 from .go_text import error_text, quoted
-from .operation import FailedError, Operation
 from .output_log import Output, Stream, line_too_long
-from .values import Properties, Value, object_of, text_of, texts_of
 
 _CHUNK = 32 * 1024
 _SHELL = ["/bin/sh", "-c"]

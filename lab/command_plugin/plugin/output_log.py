@@ -7,7 +7,7 @@ from typing import Literal
 
 import grpc
 
-from .operation import INFO, FailedError, Operation
+from lab.plugin_kit.operation import INFO, FailedError, Operation
 
 LINE_LIMIT = 64 * 1024
 """Bytes of a line, its end included, from which on the original stops reading and hangs for ever."""

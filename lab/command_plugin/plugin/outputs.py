@@ -7,8 +7,9 @@ by itself: a secret that a command prints is stored in the clear, unless `additi
 
 from __future__ import annotations
 
+from lab.plugin_kit.values import Properties, equal, is_unknown, mark
+
 from .shapes import Shape
-from .values import Properties, equal, is_unknown, mark
 
 
 def previewed(state: Properties, inputs: Properties) -> Properties:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 
 import asyncssh
 
+from lab.plugin_kit.operation import ERROR, WARNING, FailedError, Operation
+from lab.plugin_kit.values import Value, object_of, text_of
+
 from .connection import connection
 from .dialing import dial, rejected
 from .go_text import quoted
-from .operation import ERROR, WARNING, FailedError, Operation
 from .output_log import Output, line_too_long
 from .remote_shell import CommandChannel, Shell
-from .values import Value, object_of, text_of
 
 _open_connections: list[asyncssh.SSHClientConnection] = []
 """Connections of commands: kept until the plugin ends, as the original keeps them."""

@@ -6,11 +6,12 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from lab.plugin_kit.operation import FailedError, Operation
+from lab.plugin_kit.values import Archive, Asset, Marked, Properties, Value, plain, plain_object
+
 from . import checks, outputs
 from .checks import Fault
-from .operation import FailedError, Operation
 from .shapes import COPY_FILE, COPY_TO_REMOTE, LOCAL_COMMAND, ResourceType
-from .values import Archive, Asset, Marked, Properties, Value, plain, plain_object
 
 PREVIOUS = {"PULUMI_COMMAND_STDOUT": "stdout", "PULUMI_COMMAND_STDERR": "stderr"}
 """Variables that carry the outputs of the run before, and which output."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import asyncssh
 
+from lab.plugin_kit.operation import FailedError
+
 from .connection import Connection
 from .go_text import error_text
-from .operation import FailedError
 
 # Offered after the wanted one, so that a server with another type of key shows it instead of hanging up.
 _OTHER_HOST_KEY_ALGORITHMS = (
