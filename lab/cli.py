@@ -116,6 +116,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="EDGE=KIND",
         help=f"how an edge runs, such as edge-2=container: {', '.join(topology.KINDS)} (default: systemd); repeatable",
     )
+    up.add_argument(
+        "--aws", action="store_true", help="with an AWS account, whose EC2 instances are booted hosts of the lab"
+    )
     down = add("down", _down, "take a lab down, with all that is left of it", named)
     down.add_argument("--all", action="store_true", help="every lab of this cache")
     add("status", _status, "tell which labs are up, with their hosts, and what is left of cut-off ones")
@@ -185,7 +188,9 @@ def _add_faults(
 
 
 def _up(arguments: argparse.Namespace, cache: Cache) -> int:
-    world.up(Lab(cache, arguments.name), arguments.clouds, arguments.edges, dict(arguments.edge_kind))
+    world.up(
+        Lab(cache, arguments.name), arguments.clouds, arguments.edges, dict(arguments.edge_kind), aws=arguments.aws
+    )
     return 0
 
 
@@ -217,11 +222,15 @@ def _print_status(lab: Lab) -> None:
             print(f"  {thing}")
         return
     print(f"lab {lab.name}: up since {state.started_at}, a bootstrap, {state.topology.shape}")
-    for role in ("mirror", "agent"):
+    for role in ("mirror", "agent", *(["aws"] if state.aws else [])):
         if not state.processes[role].alive:
             print(f"  the {role} has ended; `script/lab up --name {lab.name}` starts it again")
     for host in state.topology.hosts:
         print(f"  {host.name:<12} {host.address:<15} {_host_status(lab, state, host)}")
+    for instance in lab.files.load_aws_hosts():
+        pid = hosts.leader(lab.name, instance.name)
+        how = f"on, leader {pid}" if pid is not None else "booting" if instance.runs else "stopped"
+        print(f"  {instance.name} {instance.public_address or '-':<15} {instance.private_address:<15} {how}")
 
 
 def _host_status(lab: Lab, state: State, host: LabHost) -> str:
@@ -252,7 +261,7 @@ def _exec(arguments: argparse.Namespace, cache: Cache) -> int:
         environment = operator.environment(lab.files, state)
         command = operator.command(lab.name, argv)
     else:
-        host = state.topology.host(arguments.host)
+        host = lab.host(arguments.host)
         environment = dict(os.environ)
         command = hosts.command_in(hosts.running_leader(lab.name, host.name), argv, arguments.user)
         # What is left running on the host belongs to it, and ends with it.

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from lab.state import LabFiles
@@ -30,15 +30,25 @@ def create(files: LabFiles, lab: Topology, host: LabHost) -> None:
 
     Keys of the host and of the operator must have been made.
     """
-    folder = files.host(host.name)
+    make(files.host(host.name), lambda root: _write_root(root, files, lab, host))
+
+
+def make(folder: Path, write_root: Callable[[Path], None], size_gib: int = SIZE_GIB) -> None:
+    """Makes a disk, `disk.img`.
+
+    Args:
+        folder: of the host.
+        write_root: writes what is on it to a folder that it makes.
+        size_gib: its size.
+    """
     content = folder / "content"
     if content.exists():
         shutil.rmtree(content)
     (content / "work").mkdir(parents=True)
-    _write_root(content / "upper", files, lab, host)
+    write_root(content / "upper")
     image = folder / "disk.img"
     with image.open("wb") as file:
-        file.truncate(SIZE_GIB << 30)
+        file.truncate(size_gib << 30)
     # A lab host's disk never outlives a crash of this machine: it needs no journal.
     subprocess.run(
         ["mkfs.ext4", "-q", "-F", "-m", "0", "-O", "^has_journal", "-E", "root_owner=0:0",
@@ -67,22 +77,23 @@ def routes(lab: Topology, host: LabHost) -> Iterable[tuple[str, str]]:
 
 def _write_root(root: Path, files: LabFiles, lab: Topology, host: LabHost) -> None:
     root.mkdir(mode=0o755)
-    _write(root / "etc/hostname", f"{host.name}\n")
-    _write(root / "etc/hosts", f"127.0.0.1 localhost\n{host.address} {host.name}\n::1 localhost ip6-localhost\n")
-    _write(root / "etc/machine-id", f"{uuid.uuid4().hex}\n", mode=0o444)
-    _write(root / NETWORK_FILE, network_file(lab, host))
+    write(root / "etc/hostname", f"{host.name}\n")
+    write(root / "etc/hosts", f"127.0.0.1 localhost\n{host.address} {host.name}\n::1 localhost ip6-localhost\n")
+    write(root / "etc/machine-id", f"{uuid.uuid4().hex}\n", mode=0o444)
+    write(root / NETWORK_FILE, network_file(lab, host))
     for private in sorted(files.host(host.name).glob("ssh_host_*_key")):
         public = private.with_name(f"{private.name}.pub")
-        _write(root / "etc/ssh" / private.name, private.read_text(), mode=0o600)
-        _write(root / "etc/ssh" / public.name, public.read_text())
+        write(root / "etc/ssh" / private.name, private.read_text(), mode=0o600)
+        write(root / "etc/ssh" / public.name, public.read_text())
     key = files.client_key.with_name(f"{files.client_key.name}.pub").read_text()
-    _write(root / "home/debian/.ssh/authorized_keys", key, mode=0o600)
+    write(root / "home/debian/.ssh/authorized_keys", key, mode=0o600)
     (root / "home/debian/.ssh").chmod(0o700)
     for path in (root / "home/debian", root / "home/debian/.ssh", root / "home/debian/.ssh/authorized_keys"):
         os.chown(path, _USER_ID, _USER_ID)
 
 
-def _write(path: Path, text: str, mode: int = 0o644) -> None:
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Writes a file of a disk, and the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
     path.write_text(text)
     path.chmod(mode)

@@ -33,6 +33,8 @@ PACKAGES = (
     "unzip",
     "curl",
     "procps",
+    # For instances of the AWS world alone; switched off on all others.
+    "cloud-init",
 )
 
 _CUSTOMIZE = Path(__file__).with_name("image_customize.sh")

@@ -19,6 +19,9 @@ rm -f "$root"/etc/ssh/ssh_host_*
 # No name server is within reach. Without one, and without a hosts file, even "localhost" would be asked of one.
 printf '# This host has no name server.\n' >"$root/etc/resolv.conf"
 
+# Only a disk that takes this file away has it at work (aws_world/cloud_init.py).
+touch "$root/etc/cloud/cloud-init.disabled"
+
 systemctl --root "$root" --quiet enable systemd-networkd.service
 systemctl --root "$root" --quiet mask systemd-networkd-wait-online.service
 # These ask the Internet, or look after disks that a lab host does not have.

@@ -8,6 +8,7 @@ never touched, and no namespace has a route out of the lab. Hosts plug themselve
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,6 +40,14 @@ table inet router {{
 }}
 """
 
+_CLOSED = """\
+table ip aws {
+  chain forward {
+    type filter hook forward priority filter; policy drop;
+  }
+}
+"""
+
 
 def path(namespace: str) -> Path:
     """The file that stands for a network namespace."""
@@ -63,6 +72,38 @@ def create_segments(lab: Topology) -> None:
     ):
         _add_namespace(namespace)
         _plug(world, topology.PUBLIC_BRIDGE, port, namespace=namespace, device="public", address=address)
+
+
+def create_aws(lab: str) -> None:
+    """Makes the network of the AWS world, and the router to the public segment, which lets nothing through yet."""
+    world, router = topology.world_namespace(lab), topology.aws_namespace(lab)
+    _add_bridge(world, topology.VPC_BRIDGE)
+    _add_namespace(router)
+    _plug(
+        world,
+        topology.PUBLIC_BRIDGE,
+        "aws-wan",
+        namespace=router,
+        device="wan",
+        address=topology.AWS_ROUTER_ADDRESS,
+    )
+    _plug(world, topology.VPC_BRIDGE, "aws-vpc", namespace=router, device="vpc", address="169.254.0.1")
+    run_in(router, "nft", "-f", "-", stdin=_CLOSED)
+    # An instance that is told of a shorter way to another one would go round the router.
+    settings = "echo 0 >conf/all/send_redirects && echo 0 >conf/vpc/send_redirects && echo 1 >ip_forward"
+    run_in(router, "sh", "-c", f"cd /proc/sys/net/ipv4 && {settings}")
+
+
+def set_routes(namespace: str, device: str, old: Set[str], new: Set[str]) -> None:
+    """Has networks be reached directly through a device, and those no longer named not."""
+    _ip(namespace, *(f"route delete {each} dev {device}" for each in sorted(old - new)),
+        *(f"route replace {each} dev {device}" for each in sorted(new - old)))  # fmt: skip
+
+
+def set_addresses(namespace: str, device: str, old: Set[str], new: Set[str]) -> None:
+    """Has a device answer for addresses, and for those no longer named not."""
+    _ip(namespace, *(f"address delete {each}/32 dev {device}" for each in sorted(old - new)),
+        *(f"address replace {each}/32 dev {device}" for each in sorted(new - old)))  # fmt: skip
 
 
 def create_router(lab: str, router: Router) -> None:

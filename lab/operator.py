@@ -105,6 +105,19 @@ def variables(files: LabFiles, state: State) -> dict[str, str]:
         "PULUMI_STACK": "lab",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "SSH_AUTH_SOCK": str(files.agent),
+        **(aws_variables() if state.aws else {}),
+    }
+
+
+def aws_variables() -> dict[str, str]:
+    """The variables that have AWS tools speak to the lab's account and to no other."""
+    return {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{topology.AWS_PORT}",
+        "AWS_ACCESS_KEY_ID": "lab",
+        "AWS_SECRET_ACCESS_KEY": "lab",
+        "AWS_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": "/dev/null",
+        "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
     }
 
 

@@ -15,6 +15,7 @@ from typing import IO
 
 from lab import cgroups, network, topology
 from lab.errors import LabError
+from lab.paths import CLONE
 from lab.polling import wait_for
 from lab.processes import Process
 from lab.state import LabFiles
@@ -67,6 +68,37 @@ def start_agent(files: LabFiles, lab: str) -> Process:
     )  # fmt: skip
     if added.returncode != 0:
         raise LabError(f"the ssh-agent refused the operator's key: {added.stderr.strip()}")
+    return process
+
+
+def start_aws(files: LabFiles, lab: str, image: Path, shared: Path) -> Process:
+    """Starts the AWS world: an account at http://127.0.0.1:4566 of the operator, whose instances are hosts.
+
+    Args:
+        files: of the lab.
+        lab: its name.
+        image: base root filesystem of the hosts.
+        shared: folder that the hosts see as /opt/rlinf.
+
+    Returns:
+        The process, answering.
+
+    Raises:
+        LabError: it does not answer.
+    """
+    namespace = topology.operator_namespace(lab)
+    with files.aws_log.open("ab") as log:
+        process = _start(
+            f"{lab}/aws",
+            ["nsenter", f"--net={network.path(namespace)}", "env", f"PYTHONPATH={CLONE}",
+             sys.executable, "-m", "lab.aws_world.server", lab, str(files.root), str(image), str(shared)],
+            log,
+        )  # fmt: skip
+
+    def listening() -> bool | None:
+        return True if f":{topology.AWS_PORT} " in network.run_in(namespace, "ss", "-Hltn") else None
+
+    _await(listening, process, "the AWS world", files.aws_log)
     return process
 
 

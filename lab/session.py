@@ -120,7 +120,12 @@ class Session:
 
 @contextmanager
 def running(
-    name: str, *, edges: int = 1, clouds: int = 1, kinds: Mapping[str, topology.Kind] | None = None
+    name: str,
+    *,
+    edges: int = 1,
+    clouds: int = 1,
+    kinds: Mapping[str, topology.Kind] | None = None,
+    aws: bool = False,
 ) -> Generator[Session, None, None]:
     """Brings a lab up, and takes it down at the end of the block, however that ends.
 
@@ -129,12 +134,13 @@ def running(
         edges: number of edges.
         clouds: number of cloud nodes.
         kinds: name of an edge → how it runs, where that is not by systemd.
+        aws: whether it has an AWS world.
 
     Raises:
         LabError: it can't be brought up.
     """
     lab = Lab(Cache.from_environment(), name)
-    world.up(lab, clouds, edges, kinds)
+    world.up(lab, clouds, edges, kinds, aws=aws)
     try:
         yield Session(lab)
     finally:

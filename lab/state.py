@@ -35,9 +35,10 @@ class State:
         phase: `starting` until everything is up; a lab found so with nobody at work on it was cut off.
         started_at: when `lab up` made it, in ISO 8601.
         image: base root filesystem of its hosts.
-        processes: the long-running processes by role: `mirror`, `agent`, and `host/NAME`.
+        processes: the long-running processes by role: `mirror`, `agent`, `aws` where there is one, and `host/NAME`.
         stopped: hosts that were switched off on purpose.
         kinds: name of an edge → how it runs, where that is not by systemd.
+        aws: whether it has an AWS world.
         growing_to: while hosts are being added, the numbers of cloud nodes and edges there will be.
         bin_dirs: where the toolchain's commands are.
         pulumi_home: the toolchain's PULUMI_HOME.
@@ -61,6 +62,7 @@ class State:
     stopped: tuple[str, ...] = ()
     growing_to: tuple[int, int] | None = None
     kinds: dict[str, Kind] = field(default_factory=dict[str, Kind])
+    aws: bool = False
 
     @property
     def topology(self) -> Topology:
@@ -81,6 +83,22 @@ class State:
     def with_process(self, role: str, process: Process) -> State:
         """The same with one more process."""
         return replace(self, processes={**self.processes, role: process})
+
+
+@dataclass(frozen=True)
+class AwsHost:
+    """An instance of the AWS world, as recorded.
+
+    Attributes:
+        name: its id.
+        public_address: empty where it has none.
+        runs: whether it is to be on.
+    """
+
+    name: str
+    private_address: str
+    public_address: str
+    runs: bool
 
 
 @dataclass(frozen=True)
@@ -142,6 +160,23 @@ class LabFiles:
     def mirror_log(self) -> Path:
         """The access log of the HTTP mirror."""
         return self.root / "mirror.log"
+
+    @property
+    def aws_log(self) -> Path:
+        """What the process of the AWS world says."""
+        return self.root / "aws.log"
+
+    @property
+    def aws_hosts(self) -> Path:
+        """The record of the instances of the AWS world."""
+        return self.root / "aws_hosts.json"
+
+    def load_aws_hosts(self) -> tuple[AwsHost, ...]:
+        """The instances of the AWS world; none where there is no such world."""
+        try:
+            return tuple(AwsHost(**each) for each in json.loads(self.aws_hosts.read_text()))
+        except FileNotFoundError:
+            return ()
 
     def host(self, name: str) -> Path:
         """The folder of one host: disk, keys, console log."""

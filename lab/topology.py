@@ -21,6 +21,14 @@ MIRROR_ADDRESS = f"{PUBLIC_PREFIX}.80"
 OPERATOR_ADDRESS = f"{PUBLIC_PREFIX}.100"
 PUBLIC_BRIDGE = "public"
 
+AWS_ROUTER_ADDRESS = f"{PUBLIC_PREFIX}.99"
+"""The router of the AWS world, on the public segment."""
+AWS_ADDRESSES = tuple(f"{PUBLIC_PREFIX}.{number}" for number in (*range(60, 80), *range(81, 99)))
+"""The public addresses that the AWS world gives away."""
+AWS_PORT = 4566
+"""Where the AWS account answers, on the operator's own 127.0.0.1."""
+VPC_BRIDGE = "vpc"
+
 MAX_CLOUDS = 50
 """Cloud nodes have .10 and up on the public segment; the mirror is at .80."""
 MAX_EDGES = 150
@@ -30,7 +38,7 @@ OPERATOR = "operator"
 """The operator's workstation: not a booted host but a network namespace in which commands of this machine run."""
 
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,18}[a-z0-9])?")
-_RESERVED = re.compile(r"-(op|mirror|nat-[0-9]+)$")
+_RESERVED = re.compile(r"-(op|mirror|aws|nat-[0-9]+)$")
 
 Role = Literal["bootstrap", "cloud", "edge"]
 
@@ -175,7 +183,7 @@ def check_name(name: str) -> None:
         )
     if _RESERVED.search(name):
         raise LabError(
-            f"--name {name}: a name ending in -op, -mirror or -nat-NUMBER would be taken for a part of a lab"
+            f"--name {name}: a name ending in -op, -mirror, -aws or -nat-NUMBER would be taken for a part of a lab"
         )
 
 
@@ -194,6 +202,16 @@ def mirror_namespace(lab: str) -> str:
     return f"rce-{lab}-mirror"
 
 
+def aws_namespace(lab: str) -> str:
+    """The namespace of the router between the public segment and the instances of the AWS world."""
+    return f"rce-{lab}-aws"
+
+
+def aws_host(name: str, private_address: str) -> LabHost:
+    """An instance of the AWS world as a host. It is on no overlay of the inventory's."""
+    return LabHost(name, "cloud", private_address, VPC_BRIDGE, None, "", None)
+
+
 def router_namespace(lab: str, number: int) -> str:
     """The namespace of the NAT router of one edge, by the number of the edge."""
     return f"rce-{lab}-nat-{number}"
@@ -201,7 +219,7 @@ def router_namespace(lab: str, number: int) -> str:
 
 def is_namespace_of(lab: str, namespace: str) -> bool:
     """Whether a network namespace belongs to a lab, told by its name."""
-    return re.fullmatch(rf"rce-{re.escape(lab)}(-op|-mirror|-nat-[0-9]+)?", namespace) is not None
+    return re.fullmatch(rf"rce-{re.escape(lab)}(-op|-mirror|-aws|-nat-[0-9]+)?", namespace) is not None
 
 
 def machine_name(lab: str, host: str) -> str:

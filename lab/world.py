@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from lab import cgroups, disk, hosts, inventory, keys, network, operator, services, toolchain
+from lab import cgroups, disk, hosts, inventory, keys, network, operator, services, toolchain, topology
 from lab.errors import LabError
 from lab.image import ensure_image
 from lab.paths import Cache
@@ -81,7 +81,9 @@ class Lab:
         Raises:
             LabError: the lab is not up, or has no such host.
         """
-        return self.state().topology.host(name)
+        instances = self.files.load_aws_hosts()
+        known = [topology.aws_host(each.name, each.private_address) for each in instances]
+        return topology.find((*self.state().topology.hosts, *known), name)
 
 
 def check_machine(cache: Cache) -> None:
@@ -111,7 +113,9 @@ def check_root() -> None:
         raise LabError("the lab needs root: run this command with sudo, or as root")
 
 
-def up(lab: Lab, clouds: int | None, edges: int | None, kinds: Mapping[str, Kind] | None = None) -> State:
+def up(
+    lab: Lab, clouds: int | None, edges: int | None, kinds: Mapping[str, Kind] | None = None, *, aws: bool = False
+) -> State:
     """Brings a lab up, or what is missing of it; on one that is up, more hosts may be asked for.
 
     Args:
@@ -119,6 +123,7 @@ def up(lab: Lab, clouds: int | None, edges: int | None, kinds: Mapping[str, Kind
         clouds: number of cloud nodes; left out, as many as it has, else 1.
         edges: number of edges; left out, as many as it has, else 1.
         kinds: name of an edge → how it runs; of an edge that is there, it can't be changed.
+        aws: whether it is to have an AWS world; one that is there stays.
 
     Raises:
         LabError: it can't be brought up, or hosts can't be added. What was made meanwhile is gone again.
@@ -135,6 +140,8 @@ def up(lab: Lab, clouds: int | None, edges: int | None, kinds: Mapping[str, Kind
     with claimed(lab.name, lab.files.root):
         before = lab.files.load()
         if before is not None and _is_running(before):
+            if aws and not before.aws:
+                before = _add_aws(lab, before)
             return _complete(lab, before, clouds, edges, kinds)
         destroy(lab)
         state = State(
@@ -150,6 +157,7 @@ def up(lab: Lab, clouds: int | None, edges: int | None, kinds: Mapping[str, Kind
             easytier_sha256=mirror.easytier_sha256,
             uv_sha256=mirror.uv_sha256,
             kinds=kinds,
+            aws=aws,
         )
         Topology(state.name, state.clouds, state.edges, kinds)
         try:
@@ -286,8 +294,26 @@ def _make(lab: Lab, state: State, served: Path) -> State:
     lab.files.save(state)
     state = state.with_process("agent", services.start_agent(lab.files, lab.name))
     lab.files.save(state)
+    if state.aws:
+        state = _add_aws(lab, state)
     state = _add(lab, state, state.topology.hosts)
     state = replace(state, phase="up")
+    lab.files.save(state)
+    return state
+
+
+def _add_aws(lab: Lab, state: State) -> State:
+    """Gives a lab an AWS world."""
+    network.create_aws(lab.name)
+    state = replace(state, aws=True)
+    lab.files.save(state)
+    return _start_aws(lab, state)
+
+
+def _start_aws(lab: Lab, state: State) -> State:
+    lab.cache.rlinf.mkdir(parents=True, exist_ok=True)
+    process = services.start_aws(lab.files, lab.name, Path(state.image), lab.cache.rlinf)
+    state = state.with_process("aws", process)
     lab.files.save(state)
     return state
 
@@ -367,6 +393,9 @@ def _restart(lab: Lab, state: State) -> State:
     if not state.processes["agent"].alive:
         state = state.with_process("agent", services.start_agent(lab.files, lab.name))
     lab.files.save(state)
+    if state.aws and not state.processes["aws"].alive:
+        # Its account was in its memory: what there was of it goes, and a new one begins.
+        state = _start_aws(lab, state)
     off = [host for host in state.topology.hosts if not state.processes[f"host/{host.name}"].alive]
     if off:
         with step(f"Switching on again: {', '.join(host.name for host in off)}"):

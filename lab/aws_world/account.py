@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lab.aws_world.catalog import IMAGES, Image
 
@@ -51,6 +51,7 @@ class Account:
         _choose_subnets()
         _keep_groups()
         _take_user_data()
+        _count_reboots()
         for image in IMAGES:
             _publish(image)
         _open_default_vpc()
@@ -122,6 +123,19 @@ def _give_addresses(addresses: Sequence[str]) -> None:
     kind.stop = lambda self: None if has_elastic(self) else stop(self)
 
 
+def _count_reboots() -> None:
+    """Moto keeps no trace of a reboot; the host must reboot all the same."""
+    from moto.ec2.models import instances  # noqa: PLC0415  # after the settings are made
+
+    original = instances.Instance.reboot
+
+    def reboot(self: Any) -> None:  # noqa: ANN401  # as it is in moto
+        original(self)
+        self.lab_reboots = getattr(self, "lab_reboots", 0) + 1
+
+    instances.Instance.reboot = reboot
+
+
 def _take_user_data() -> None:
     """The client has encoded it once, as for everything that is no text; moto would have it encoded twice."""
     from moto.core.types import Base64EncodedString  # noqa: PLC0415  # after the settings are made
@@ -164,7 +178,7 @@ def _keep_groups() -> None:
         original(self, eni_id, *positional, **given)
         interface = self.get_network_interface(eni_id)
         if interface.instance is not None and interface.device_index == 0:
-            interface.instance.security_groups = list[Any](vars(interface)["_group_set"])
+            interface.instance.security_groups = [*cast("list[Any]", vars(interface)["_group_set"])]
 
     interfaces.NetworkInterfaceBackend.modify_network_interface_attribute = modify
 
