@@ -4,10 +4,11 @@ import pulumi
 
 from components.bootstrap_vm import BootstrapVm
 from components.cloud_node import CloudNode
-from components.cluster import open_gate
+from components.cluster import arrived_nodes, open_gate
 from components.easytier import join_overlay
 from components.edge_host import EdgeHost
 from components.failure import say_nothing_after_the_engine
+from components.join import join_scripts
 from components.machines import create_machines, when_there
 from components.member import MemberArgs
 from components.outputs import Outputs, outputs
@@ -42,6 +43,9 @@ ray = start_ray(nodes, overlay)
 gate = open_gate(nodes, ray)
 
 # Outputs: known only once the gate has opened, so that they are never those of a cluster that does not work.
-told = pulumi.Output.all(there, later, gate.stdout).apply(lambda told: outputs(told[0], told[1], settings.base_config))
+told = pulumi.Output.all(there, later, gate.stdout).apply(
+    lambda known: dict(outputs(known[0], known[1], settings.base_config, arrived_nodes(known[2])))
+)
 for name in Outputs.__annotations__:
     pulumi.export(name, told[name])
+pulumi.export("join_scripts", join_scripts(nodes))

@@ -44,7 +44,7 @@ def create_instances(settings: Settings, instances: Sequence[Instance]) -> Mappi
     network = _Network(cluster) if any(each.vpc_id is None for each in launched.values()) else None
     key = _login_key(settings)
     keys = {host.name: where for where, host in keyed_hosts(cluster)}
-    jumps = {host.name: host.ssh.jump for host in cluster.hosts if host.ssh.jump is not None}
+    jumps = {host.name: host.ssh.jump for host in cluster.hosts if isinstance(host.ssh.jump, str)}
     made: dict[str, Ec2Machine] = {}
     # Those that others are reached through come first: their addresses are let in.
     for instance in sorted(instances, key=lambda each: each.name in jumps):

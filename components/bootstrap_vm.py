@@ -11,4 +11,4 @@ class BootstrapVm(MemberHost):
     """The EasyTier bootstrap."""
 
     def __init__(self, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("BootstrapVm", args, overlay_settings(args.settings.cluster), opts)
+        super().__init__("BootstrapVm", args, overlay_settings(args.settings.cluster, args.member), opts)

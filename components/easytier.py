@@ -22,11 +22,14 @@ def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:
     Returns:
         Host name to the command that is done when a payload passes from that host to every bootstrap. In direct
         mode, that is the host's checks.
+
+    A host that we log in to over the overlay is checked only once the bootstraps are in it, and so, when all is
+    destroyed, equipped as long as they are.
     """
     hosts = [host for host in hosts if host.is_ours]
     if hosts[0].args.plan.direct:
         return {host.member.name: host.prepared for host in hosts}
-    there = [host for host in hosts if host.member.state not in {"lost", "pending"}]
+    there = [host for host in hosts if host.member.state not in {"lost", "pending"} and not host.is_over_overlay]
     first, *others = (host for host in there if host.member.role == "bootstrap")
     # Waiting for a bootstrap is waiting for all checks, too; naming them once more would make N × N dependencies.
     joined = {first.member.name: _membership(first, [host.prepared for host in there])}
@@ -35,12 +38,23 @@ def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:
     bootstraps = list(joined.values())
     for host in hosts:
         if host.member.name not in joined:
-            waits = bootstraps if host in there else []
-            joined[host.member.name] = _membership(host, [host.prepared, *waits])
+            waits = bootstraps if host.member.state not in {"lost", "pending"} else []
+            prepared = host.prepare(waits) if host.is_over_overlay else host.prepared
+            joined[host.member.name] = _membership(host, [prepared, *waits])
     return joined
 
 
 def _membership(host: MemberHost, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
+    opts = pulumi.ResourceOptions(parent=host, depends_on=list(depends_on))
+    return host.host.run("overlay", membership_settings(host), opts)
+
+
+def membership_settings(host: MemberHost) -> dict[str, pulumi.Input[str]]:
+    """What `overlay.sh` reads.
+
+    Raises:
+        ValueError: there is no overlay (direct mode).
+    """
     cluster = host.args.settings.cluster
     overlay = cluster.overlay
     if overlay is None:
@@ -49,21 +63,17 @@ def _membership(host: MemberHost, depends_on: Sequence[pulumi.Resource]) -> remo
     if host.member.role == "bootstrap":
         # Of two bootstraps, the later one joins the earlier.
         bootstraps = [each for each in bootstraps if _before(host, each.name)]
-    return host.host.run(
-        "overlay",
-        {
-            "OVERLAY_IP": host.member.ip,
-            "DEVICE": overlay.device,
-            "TOML_BASE64": host.args.there.apply(lambda member: encoded(render_toml(overlay, member))),
-            "NETWORK_SECRET": host.args.settings.network_secret,
-            "RPC_PORT": str(RPC_PORT),
-            "ECHO_PORT": str(ECHO_PORT),
-            "BOOTSTRAP_IPS": " ".join(bootstrap.ip for bootstrap in bootstraps),
-            "PEERS": host.args.there.apply(lambda member: " ".join(member.peers)),
-            "EASYTIER_VERSION": overlay.easytier.version,
-        },
-        pulumi.ResourceOptions(parent=host, depends_on=list(depends_on)),
-    )
+    return {
+        "OVERLAY_IP": host.member.ip,
+        "DEVICE": overlay.device,
+        "TOML_BASE64": host.args.of_place(lambda member: encoded(render_toml(overlay, member))),
+        "NETWORK_SECRET": host.args.settings.network_secret,
+        "RPC_PORT": str(RPC_PORT),
+        "ECHO_PORT": str(ECHO_PORT),
+        "BOOTSTRAP_IPS": " ".join(bootstrap.ip for bootstrap in bootstraps),
+        "PEERS": host.args.of_place(lambda member: " ".join(member.peers)),
+        "EASYTIER_VERSION": overlay.easytier.version,
+    }
 
 
 def _before(host: MemberHost, name: str) -> bool:

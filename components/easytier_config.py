@@ -14,7 +14,7 @@ from config.models import Overlay
 
 def render_toml(overlay: Overlay, member: Member) -> str:
     """The TOML text for `easytier-core --config-file`."""
-    listeners = [f"tcp://0.0.0.0:{overlay.port}", f"udp://0.0.0.0:{overlay.port}"]
+    listeners = [f"tcp://0.0.0.0:{overlay.port}", f"udp://0.0.0.0:{overlay.port}"] if member.listens else []
     lines = [
         f"hostname = {_text(member.name)}",
         f"ipv4 = {_text(f'{member.ip}/{overlay.cidr.prefixlen}')}",

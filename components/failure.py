@@ -22,8 +22,9 @@ _MEANINGS = (
     (
         re.compile(r"host key mismatch", re.IGNORECASE),
         (
-            "shows another host key than ssh.host_key. If the machine was set up anew, print its key there with "
-            "`cat /etc/ssh/ssh_host_ed25519_key.pub` and correct ssh.host_key; if not, somebody may be in between"
+            "shows another host key than ssh.host_key. If the machine was set up anew, what Pulumi knows of it is "
+            "gone: set lost: true on it and run pulumi up, then put its new key into ssh.host_key (print it there with "
+            "`cat /etc/ssh/ssh_host_ed25519_key.pub`) and take lost away; if not, somebody may be in between"
         ),
     ),
     (
@@ -31,15 +32,19 @@ _MEANINGS = (
         re.compile(r"handshake failed: EOF", re.IGNORECASE),
         (
             "is reached, but the SSH handshake fails. Most often it shows another host key than ssh.host_key: print "
-            "it there with `cat /etc/ssh/ssh_host_ed25519_key.pub` and compare. If they are equal, check ssh.user and "
-            "that the SSH agent (`ssh-add -l`) or ssh.key_file holds a key of its authorized_keys"
+            "it there with `cat /etc/ssh/ssh_host_ed25519_key.pub` and compare. If the machine was set up anew, what "
+            "Pulumi knows of it is gone: set lost: true on it and run pulumi up, then put its new key into "
+            "ssh.host_key and take lost away. If the keys are equal, check ssh.user, and that the SSH agent "
+            "(`ssh-add -l`) or ssh.key_file holds a key of its authorized_keys, or that the secret of "
+            "ssh.password_secret is right"
         ),
     ),
     (
         re.compile(r"unable to authenticate|permission denied|no supported methods remain", re.IGNORECASE),
         (
-            "refuses the login. Check ssh.user, and that the SSH agent (`ssh-add -l`) or ssh.key_file holds a key "
-            "that is in its authorized_keys"
+            "refuses the login, or its jump host does. Check ssh.user, and that the SSH agent (`ssh-add -l`) or "
+            "ssh.key_file holds a key that is in its authorized_keys, or that the secret of ssh.password_secret is "
+            "right"
         ),
     ),
     (

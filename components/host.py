@@ -11,6 +11,7 @@ import functools
 import gzip
 import hashlib
 import io
+import json
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,28 +73,47 @@ class Host:
     """What must be there before the first login, here or at the jump host."""
     absent: bool = False
     """Whether the machine is gone, or has not joined yet; `connection` is then another host's."""
+    port: int = 22
+    """TCP port of its sshd."""
+    over_overlay: bool = False
+    """Whether we log in over the overlay, which the removal of it ends."""
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
         if self.machine is not None:
             settings = {**settings, "CLOUD_INIT_LIMIT": str(_CLOUD_INIT_SECONDS)}
+        if self.over_overlay:
+            settings = {**settings, "REACHED": "overlay"}
         stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
         return self._command("prepare", "exec bash -s -- up", "exec bash -s -- down", stdin, opts)
 
-    def run(self, step: str, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
+    def run(
+        self,
+        step: str,
+        settings: Mapping[str, pulumi.Input[str]],
+        opts: pulumi.ResourceOptions,
+        *,
+        planned: Sequence[str] = (),
+    ) -> remote.Command:
         """Runs `scripts/<step>.sh up` as root; destroying the resource runs it with `down`.
 
         Args:
             step: name of the script.
             settings: what it reads on standard input; kept as a secret.
             opts: parent and dependencies.
+            planned: where the settings depend on other commands' results, what is known of them in a preview.
         """
         script = f"{LIBEXEC}/{step}.sh"
         sudo = "" if self.user == "root" else "sudo -n "
         stdin = pulumi.Output.secret(self._stdin({**settings, "SCRIPTS": scripts_digest()}))
-        return self._command(
-            step, f"exec {sudo}{script} up", f"test ! -e {script} || exec {sudo}{script} down", stdin, opts
-        )
+        # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that the
+        # preview shows what will be done, the command line changes with what is planned, too.
+        mark = f" # {mark_of(planned)}" if planned else ""
+        down = f"test ! -e {script} || exec {sudo}{script} down"
+        if self.over_overlay and step == "overlay":
+            # We could not log in again for the rest: `prepare` undoes it, at the end and with all else.
+            down = "exec cat >/dev/null"
+        return self._command(step, f"exec {sudo}{script} up{mark}", down, stdin, opts)
 
     def _command(
         self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
@@ -156,7 +176,13 @@ class Host:
         )
 
     def _stdin(self, settings: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[str]:
-        return pulumi.Output.all(**{"HOST": self.name, "REPAIR": self.repair, **settings}).apply(settings_text)
+        # An output for each plain text would be most of the work of a large cluster's preview.
+        known = {name: value for name, value in settings.items() if isinstance(value, str)}
+        later = {name: value for name, value in settings.items() if not isinstance(value, str)}
+        known |= {"HOST": self.name, "REPAIR": self.repair}
+        if not later:
+            return pulumi.Output.from_input(settings_text(known))
+        return pulumi.Output.all(**later).apply(lambda told: settings_text({**known, **told}))
 
 
 def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[str, Machine]) -> Host | None:
@@ -173,28 +199,40 @@ def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[s
         return None
     absent = host.lost or (isinstance(host, RayHost) and host.pending)
     machine = machines.get(host.name)
-    if way.host_key is None and machine is None and not absent:
-        pulumi.log.warn(
-            f"{host.name}: no ssh.host_key, so another machine could pose as this one. Print it with: "
-            f"ssh-keyscan -t ed25519 -p {way.port} {way.address}"
-        )
+    if not absent and machine is None:
+        _warn_of_strangers(way)
     used = (way_in(cluster, ranked(cluster)[0]) or way) if absent else way
     return Host(
         name=host.name,
         user=way.user,
+        port=way.port,
         endpoint=way.endpoint,
-        identity=way.endpoint if machine is None else machine.identity,
+        identity=way.identity if machine is None else machine.identity,
         connection=_connection(settings, used, machines),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
         machine=machine,
         waits=[each for name in (used.name, used.jump and used.jump.name) for each in _ready(machines, name)],
         absent=absent,
+        over_overlay=isinstance(host, RayHost) and host.join == "overlay",
     )
 
 
 def _ready(machines: Mapping[str, Machine], name: str | None) -> Sequence[pulumi.Resource]:
     return machines[name].ready if name is not None and name in machines else ()
+
+
+def _warn_of_strangers(way: WayIn) -> None:
+    """Warns of each host on the way that could be another machine."""
+    hosts = [("ssh.host_key", way)]
+    if way.jump is not None and way.jump.is_bastion:
+        hosts.append(("ssh.jump.host_key", way.jump))
+    for key, host in hosts:
+        if host.host_key is None:
+            pulumi.log.warn(
+                f"{way.name}: no {key}, so another machine could pose as {host.place}. Print the key with the command "
+                f"below, and compare it on the host:\n    {host.show_host_key}"
+            )
 
 
 class _Login(TypedDict):
@@ -205,18 +243,23 @@ class _Login(TypedDict):
     user: str
     host_key: pulumi.Input[str] | None
     private_key: pulumi.Output[str] | None
+    private_key_password: pulumi.Output[str] | None
+    password: pulumi.Output[str] | None
     per_dial_timeout: int
     dial_error_limit: int
 
 
 def _login(settings: Settings, way: WayIn, machines: Mapping[str, Machine]) -> _Login:
     machine = machines.get(way.name)
+    proof = settings.proofs[way.credentials]
     return _Login(
         host=way.address if machine is None else machine.address,
         port=way.port,
         user=way.user,
         host_key=way.host_key if machine is None else machine.host_key,
-        private_key=settings.private_keys.get(way.name),
+        private_key=proof.private_key,
+        private_key_password=proof.key_passphrase,
+        password=proof.password,
         per_dial_timeout=_DIAL_SECONDS,
         dial_error_limit=dial_attempts(way.connect_timeout),
     )
@@ -242,6 +285,11 @@ def settings_text(settings: Mapping[str, str]) -> str:
 def encoded(text: str) -> str:
     """Several lines as one: base64."""
     return base64.b64encode(text.encode()).decode()
+
+
+def mark_of(planned: Sequence[str]) -> str:
+    """Four digits that change with what is planned: shown to everybody, so too few to guess a password by."""
+    return hashlib.sha256(json.dumps(planned).encode()).hexdigest()[:4]
 
 
 @functools.cache

@@ -6,7 +6,7 @@ wait for other hosts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -36,10 +36,11 @@ class MemberArgs:
     later: pulumi.Output[Plan]
     """The plan once all addresses are known."""
 
-    @property
-    def there(self) -> pulumi.Output[Member]:
-        """The host's place once all addresses are known."""
-        return self.later.apply(lambda plan: plan.member(self.member.name))
+    def of_place(self, make: Callable[[Member], str]) -> pulumi.Input[str]:
+        """A text about the host's place in the plan: known at once, unless addresses are still to be given out."""
+        if not self.machines:
+            return make(self.member)
+        return self.later.apply(lambda plan: make(plan.member(self.member.name)))
 
 
 class MemberHost(pulumi.ComponentResource):
@@ -57,19 +58,33 @@ class MemberHost(pulumi.ComponentResource):
         Args:
             kind: last part of the component's type.
             args: what it is made from.
-            prepare: settings of `prepare.sh`.
+            prepare: settings of `prepare.sh`; kept as `checks`.
             opts: as for every resource.
         """
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
+        self.checks = prepare
         self._host = make_host(args.settings, args.host, args.machines)
         self._prepared: remote.Command | None = None
-        if self._host is not None:
-            self._prepared = self._host.prepare(prepare, pulumi.ResourceOptions(parent=self))
-            if pulumi.runtime.is_dry_run():
-                # `pulumi up` has it from the host itself.
-                self._prepared.stdout.apply(self._warn_of_reboots)
+        if args.member.state == "pending":
+            pulumi.log.warn(pending(args.member), self)
+        if self._host is not None and not self.is_over_overlay:
+            self.prepare([])
         self.register_outputs({"overlay_ip": args.member.ip})
+
+    def prepare(self, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
+        """Checks and equips the host: at once, or, where we log in over the overlay, once the bootstraps are in it."""
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(depends_on))
+        self._prepared = self.host.prepare(self.checks, opts)
+        if pulumi.runtime.is_dry_run():
+            # `pulumi up` has it from the host itself.
+            self._prepared.stdout.apply(self._warn_of_reboots)
+        return self._prepared
+
+    @property
+    def is_over_overlay(self) -> bool:
+        """Whether we log in over the overlay, which the host's owner has made it join."""
+        return self._host is not None and self._host.over_overlay
 
     @property
     def is_ours(self) -> bool:
@@ -103,11 +118,6 @@ class MemberHost(pulumi.ComponentResource):
         """The host's place in the plan."""
         return self.args.member
 
-    @property
-    def facts(self) -> pulumi.Output[str]:
-        """The line of facts that the checks end with: `ready architecture=... services=... ray=... python=...`."""
-        return self.prepared.stdout.apply(str.strip)
-
     def _warn_of_reboots(self, facts: str) -> None:
         if "services=supervised" in facts.split():
             pulumi.log.warn(
@@ -122,10 +132,26 @@ class RayMember(MemberHost):
 
     def __init__(self, kind: str, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster = args.settings.cluster
-        way = way_in(cluster, args.host)
-        user = way.user if way is not None else ""
-        network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster)
-        super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, user)}, opts)
+        network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster, args.member)
+        super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, ray_host(args.host))}, opts)
+
+    @property
+    def ray_facts(self) -> pulumi.Output[str]:
+        """What the checks have found of Ray: `ray=... python=... venv=...`.
+
+        Of the line that they end with, no more, so that Ray's step does not change with another EasyTier.
+        """
+        return self.prepared.stdout.apply(ray_facts)
+
+    @property
+    def join(self) -> str | None:
+        """How the host's owner makes it join, where it does so by a script."""
+        return self.args.host.join if isinstance(self.args.host, RayHost) else None
+
+
+def ray_facts(line: str) -> str:
+    """Of the line `ready architecture=... ray=... python=... venv=...` what is about Ray."""
+    return " ".join(word for word in line.split() if word.startswith(("ray=", "python=", "venv=")))
 
 
 def head_of(nodes: Sequence[RayMember]) -> RayMember:
@@ -133,7 +159,15 @@ def head_of(nodes: Sequence[RayMember]) -> RayMember:
     return next(node for node in nodes if node.member.role == "head")
 
 
-def overlay_settings(cluster: Cluster) -> dict[str, str]:
+def pending(member: Member) -> str:
+    """What is to do for a host that has not joined yet."""
+    return (
+        f"{member.name} has not joined yet: the gate does without it, and the RLinf config counts it. Give its owner "
+        f"the script in the secret output join_scripts; once it has run there, write joined: true on its entry"
+    )
+
+
+def overlay_settings(cluster: Cluster, member: Member) -> dict[str, str]:
     """What `prepare.sh` needs to know about the overlay; nothing in direct mode."""
     if cluster.overlay is None:
         return {}
@@ -143,7 +177,8 @@ def overlay_settings(cluster: Cluster) -> dict[str, str]:
         "EASYTIER_URL": easytier.url,
         "EASYTIER_SHA256_X86_64": easytier.sha256.get("x86_64", ""),
         "EASYTIER_SHA256_AARCH64": easytier.sha256.get("aarch64", ""),
-        "OVERLAY_PORT": str(cluster.overlay.port),
+        "EASYTIER_IF_PRESENT": easytier.if_present,
+        "OVERLAY_PORT": str(cluster.overlay.port) if member.listens else "",
         "RPC_PORT": str(RPC_PORT),
     }
 
@@ -153,19 +188,44 @@ def direct_settings(member: Member) -> dict[str, str]:
     return {"ADDRESS": member.ip, "DEVICE": member.device}
 
 
-def ray_settings(cluster: Cluster, ports: RayPorts, user: str) -> dict[str, str]:
-    """What `prepare.sh` needs to know about Ray."""
+def ray_host(host: Bootstrap | RayHost) -> RayHost:
+    """The entry of a host that can run Ray."""
+    if isinstance(host, RayHost):
+        return host
+    raise TypeError(f"{host.name} is a bootstrap")
+
+
+def ray_settings(cluster: Cluster, ports: RayPorts, host: RayHost) -> dict[str, str]:
+    """What `prepare.sh` needs to know about a host's Ray."""
     ray = cluster.ray
+    environment = cluster.ray_environment(host)
     return {
         "RAY_VERSION": ray.version,
         "RAY_PYTHON": ray.python,
-        "RAY_VENV": ray.venv or "",
+        "RAY_VENV": environment.venv or "",
+        "RAY_ACTIVATE": environment.activate or "",
         "RAY_PORTS": " ".join(map(str, ports.fixed)),
         "RAY_INDEX_URL": ray.index_url or "",
         "RAY_FIND_LINKS": ray.find_links or "",
-        "RAY_USER": user,
+        "RAY_USER": _ray_user(cluster, host),
+        "GPUS": _gpus(cluster, host),
+        "RAY_LOCK_URL": ray.lock.url if ray.lock else "",
+        "RAY_LOCK_SHA256": ray.lock.sha256 if ray.lock else "",
         "UV_VERSION": ray.uv.version,
         "UV_URL": ray.uv.url,
         "UV_SHA256_X86_64": ray.uv.sha256.get("x86_64", ""),
         "UV_SHA256_AARCH64": ray.uv.sha256.get("aarch64", ""),
     }
+
+
+def _ray_user(cluster: Cluster, host: RayHost) -> str:
+    """The account that Ray runs as. Left open, a join script takes the account of whoever runs it."""
+    way = way_in(cluster, host)
+    return way.user if way is not None else host.ssh.user or ""
+
+
+def _gpus(cluster: Cluster, host: RayHost) -> str:
+    """How many accelerators a host must have; nothing where the settings don't say, or where RLinf counts none."""
+    groups = [cluster.rlinf.node_groups.get(label) for label in host.groups]
+    ignored = all(group is not None and group.ignore_hardware for group in groups)
+    return str(host.gpus) if "gpus" in host.model_fields_set and not ignored else ""

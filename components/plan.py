@@ -14,6 +14,7 @@ from typing import Literal
 
 from config.models import Bootstrap, Cluster, RayHost
 from config.ranks import ranked
+from config.reach import endpoint
 
 Role = Literal["bootstrap", "head", "worker"]
 State = Literal["enabled", "disabled", "lost", "pending", "joined"]
@@ -95,6 +96,8 @@ class Member:
     peers: tuple[str, ...]
     """EasyTier peer URIs this host connects to."""
     state: State
+    listens: bool = True
+    """Whether EasyTier listens for others there; a host that joins is asked for no port."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,7 @@ def make_plan(cluster: Cluster) -> Plan:
             device=host.device or str(device),
             peers=peers,
             state=_state(host),
+            listens=host.join is None,
         )
 
     nodes = [
@@ -215,5 +219,4 @@ def _ip(host: Bootstrap | RayHost) -> str:
 
 
 def _uri(address: str, port: int) -> str:
-    host = f"[{address}]" if ":" in address else address
-    return f"tcp://{host}:{port}"
+    return f"tcp://{endpoint(address, port)}"

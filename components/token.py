@@ -1,4 +1,4 @@
-"""Ray's authentication token, derived from the network secret, so that a user sets one secret. Pure."""
+"""What is derived from the network secret, so that a user sets one secret. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 
 def ray_token(network_secret: str) -> str:
-    """The token: 64 hexadecimal digits, HKDF-SHA256 (RFC 5869) of the network secret.
+    """Ray's authentication token: 64 hexadecimal digits.
 
-    Ray's token does not reveal the network secret, and a new network secret makes a new token.
+    It does not reveal the network secret, and a new network secret makes a new token.
     """
-    derive = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"rlinf-cloud-edge: ray authentication token")
+    return _derived(network_secret, b"rlinf-cloud-edge: ray authentication token", 32)
+
+
+def fingerprint(network_secret: str) -> str:
+    """What tells one network secret from the next: 16 hexadecimal digits, which reveal nothing of it."""
+    return _derived(network_secret, b"rlinf-cloud-edge: fingerprint of the network secret", 8)
+
+
+def _derived(network_secret: str, what: bytes, length: int) -> str:
+    """HKDF-SHA256 (RFC 5869), in hexadecimal."""
+    derive = HKDF(algorithm=SHA256(), length=length, salt=None, info=what)
     return derive.derive(network_secret.encode()).hex()

@@ -124,11 +124,11 @@ def _fault(detail: ErrorDetails, model: type[Model], root: str) -> Fault:
 
 
 def _unknown(key: str, value: str | None, name: str, walked: _Walked) -> Fault:
+    if value is not None and (value.startswith(("{", "[")) or _SECRETIVE.search(name)):
+        value = None  # whatever is meant, it may hold a secret
     if walked.model is not None and name in walked.model.refused:
         rule, fix = walked.model.refused[name]
         return Fault(key, value, rule, fix)
-    if value is not None and (value.startswith(("{", "[")) or _SECRETIVE.search(name)):
-        value = None  # whatever is meant, it may hold a secret
     names = sorted(walked.model.model_fields) if walked.model is not None else []
     near = nearest(name, names) or (nearest_below(name, walked.model) if walked.model is not None else None)
     fix = f"write `{near}`" if near else "remove it"

@@ -105,6 +105,8 @@ def _stand_in(holder: Any, name: str, numbers: count[int]) -> bool:  # noqa: ANN
         return False
     if name == "name":
         holder[name] = f"unnamed-{next(numbers)}"
+    elif name == "address":
+        holder[name] = f"unnamed-{next(numbers)}.invalid"
     elif name in _STAND_INS:
         holder[name] = copy.deepcopy(_STAND_INS[name])
     else:

@@ -60,7 +60,10 @@ def schema() -> Schema:
                     ),
                 },
                 "patternProperties": {
-                    "^(?!rlinf-cloud-edge:)[^:]+:.+$": {"description": "Configuration of Pulumi and its providers."}
+                    "^(?!rlinf-cloud-edge:)[^:]+:.+$": {"description": "Configuration of Pulumi and its providers."},
+                    "^rlinf-cloud-edge:(?!cluster$|networkSecret$|sshPrivateKey$)[A-Za-z][A-Za-z0-9_-]{0,62}$": _secret(
+                        "A password or passphrase that settings name. Written by: pulumi config set --secret NAME"
+                    ),
                 },
             },
             "encryptionsalt": {"description": "Written by Pulumi.", "type": "string"},

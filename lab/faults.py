@@ -7,6 +7,7 @@ anything but the host it is given.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from lab import hosts, keys, network, world
 from lab.errors import LabError
@@ -158,12 +159,16 @@ def unblock_port(lab: Lab, host: LabHost, port: int, protocol: str) -> None:
 
 def wrong_host_key(lab: Lab, host: LabHost) -> None:
     """Gives the host's sshd other host keys than those in the inventory, as after a new installation."""
-    folder = lab.files.host(host.name) / _OTHER_KEYS
     for kind in keys.HOST_KEY_TYPES:
-        private = folder / f"ssh_host_{kind}_key"
+        private = other_host_key(lab, host, kind)
         keys.create(private, kind, f"other@{host.name}")
         _install_key(lab, host, private.read_text(), kind)
     _reload_sshd(lab, host)
+
+
+def other_host_key(lab: Lab, host: LabHost, kind: str = "ed25519") -> Path:
+    """The private key of that kind that `wrong_host_key` gives the host."""
+    return lab.files.host(host.name) / _OTHER_KEYS / f"ssh_host_{kind}_key"
 
 
 def right_host_key(lab: Lab, host: LabHost) -> None:

@@ -100,7 +100,8 @@ def variables(files: LabFiles, state: State) -> dict[str, str]:
     """The variables that make plain `pulumi` and `ssh` commands work on this lab, PATH excepted."""
     return {
         "PULUMI_HOME": state.pulumi_home,
-        "PULUMI_BACKEND_URL": f"file://{files.pulumi}",
+        # Killed between emptying a state file's `.attrs` and filling it, Pulumi 3.274.1 can't load that state any more.
+        "PULUMI_BACKEND_URL": f"file://{files.pulumi}?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(files.passphrase),
         "PULUMI_STACK": "lab",
         "PULUMI_SKIP_UPDATE_CHECK": "true",

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# close-ports.sh: keeps other networks off Ray. Run as root by rlinf-ray.service, in its control group, before Ray.
+# close-ports.sh [PID]: keeps other networks off Ray. Run as root by rlinf-ray.service, in its control group, before
+# Ray; or with a process of that service, whose rules are gone.
 #
 # Ray's own ports are pinned, and ray.nft names them. What workers listen on besides (rendezvous of RLinf, Gloo and
 # NCCL take any free port, on all interfaces) is told by whose it is: the kernel finds the socket that a packet is
@@ -10,9 +11,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 
 # Version 2 is mounted here, or, beside version 1, in `unified`; nft takes paths from the first.
-own_group() {
+group_of() {
   local group folder
-  group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+  group=$(sed -n 's/^0:://p' "/proc/$1/cgroup")
   [[ $group == */rlinf-ray.service ]] || return 1
   for folder in "" unified; do
     if [[ -e /sys/fs/cgroup/$folder$group/cgroup.procs ]]; then
@@ -25,7 +26,7 @@ own_group() {
 
 main() {
   local group levels
-  if group=$(own_group); then
+  if group=$(group_of "$1"); then
     levels=${group#unified}
     levels=${levels//[^\/]/}
     # Answers to what a worker itself has asked come in by the same socket, and pass.
@@ -41,4 +42,4 @@ main() {
   say "only Ray's own ports are closed to other networks, not those that its workers open: that takes control groups of version 2, nft 0.9.9 and Linux 5.13"
 }
 
-main
+main "${1:-self}"

@@ -2,6 +2,7 @@
 
 Runs on the head with Ray's own Python, in Ray's own environment; reads the plan as JSON on standard input:
 `{"address": "10.10.0.10:6379", "timeout": 180, "ray": "2.60.0", "nodes": [{"name", "rank", "ip", "device"}]}`.
+A node with `"pending": true` may be missing: its owner is still to run the join script. It counts once it is there.
 Membership alone proves nothing, so each node runs a task that says who it is and sends back a payload of 1 MiB.
 Ends with one line of result on standard output, or with what is missing on standard error and exit code 1.
 """
@@ -51,24 +52,34 @@ def main(result: TextIO) -> int:
     deadline = time.monotonic() + plan["timeout"]
     planned = {node["ip"]: node for node in plan["nodes"]}
     ray.init(address=plan["address"], log_to_driver=False, logging_level=logging.ERROR)
-    answers, joined = question(planned, deadline)
-    missing = [describe(node) for ip, node in planned.items() if ip not in joined]
+    required = {ip for ip, node in planned.items() if not node.get("pending")}
+    answers, joined = question(planned, required, deadline)
+    missing = [describe(node) for ip, node in planned.items() if ip in required - joined]
     if missing:
         return refuse(
-            f"{len(joined)} of {len(planned)} nodes have joined Ray after {plan['timeout']} s; missing: "
+            f"{len(joined & required)} of {len(required)} nodes have joined Ray after {plan['timeout']} s; missing: "
             f"{', '.join(missing)}. See there: journalctl -u rlinf-ray -u rlinf-easytier (without systemd: "
             "tail /var/lib/rlinf-cloud-edge/log/*)"
         )
-    wrong = [fault for ip, node in planned.items() for fault in faults_of(node, answers.get(ip), plan)]
+    there = {ip: node for ip, node in planned.items() if ip in required | joined}
+    wrong = [fault for ip, node in there.items() for fault in faults_of(node, answers.get(ip), plan)]
     if wrong:
         return refuse("not every node is what was planned:" + "".join(f"\n  - {fault}" for fault in wrong))
-    told = " ".join(f"{node['rank']}={ip}" for ip, node in planned.items())
-    print(f"{len(planned)} of {len(planned)} nodes {told}", file=result)
+    told = " ".join(f"{node['rank']}={ip}" for ip, node in there.items())
+    arrived = ",".join(node["name"] for ip, node in there.items() if ip not in required)
+    print(f"{len(there)} of {len(planned)} nodes {told}{f' arrived={arrived}' if arrived else ''}", file=result)
+    for ip, node in planned.items():
+        if ip not in there:
+            print(f"gate: {describe(node)} is pending: it has not joined yet", file=sys.stderr)
     return 0
 
 
-def question(planned: dict[str, Any], deadline: float) -> tuple[dict[str, dict[str, Any]], set[str]]:
+def question(
+    planned: dict[str, Any], required: set[str], deadline: float
+) -> tuple[dict[str, dict[str, Any]], set[str]]:
     """The answer of each planned node, and the nodes that have joined; complete, or as they are at the deadline.
+
+    Complete is what has an answer of all that are required, and of all others that have joined.
 
     A node that was started anew is in Ray's list twice for a while, and asking its former self fails: so every
     entry of an address is asked, once, and the first answer counts.
@@ -79,7 +90,7 @@ def question(planned: dict[str, Any], deadline: float) -> tuple[dict[str, dict[s
     joined: set[str] = set()
     answers: dict[str, dict[str, Any]] = {}
     told = -1
-    while len(answers) < len(planned) and time.monotonic() < deadline:
+    while not required | joined <= answers.keys() and time.monotonic() < deadline:
         for node in ray.nodes():
             ip = node["NodeManagerAddress"]
             if not node["Alive"] or ip not in planned or node["NodeID"] in known:

@@ -19,7 +19,12 @@ HOST=this-host
 # shellcheck source=components/scripts/systemd.sh source=components/scripts/supervised.sh
 if [[ -d /run/systemd/system ]]; then . "$here/systemd.sh"; else . "$here/supervised.sh"; fi
 
-say() { printf '%s\n' "$*" >&2; }
+# Whoever listens may be gone: an interrupted update, a cut connection. The work is not broken off then in the middle of
+# anything; but where the line of result can't be told at the end, the step has failed, and undoes itself like any other
+# that has: nothing is recorded of it.
+trap '' PIPE
+
+say() { printf '%s\n' "$*" >&2 2>/dev/null || true; }
 
 fail() {
   printf '%s: %s\n' "$HOST" "$*" >&2
@@ -57,6 +62,14 @@ put() {
   chown "$3" "$new"
   chmod "$2" "$new"
   mv -f "$new" "$1"
+}
+
+# note_written STEP FILE...: notes what a step has written, so that `status.sh` sees what was changed by hand since.
+note_written() {
+  local list=$VAR/written/$1
+  shift
+  install -d -m 0700 "$VAR/written"
+  put "$list" 0600 root:root < <(sha256sum -- "$@")
 }
 
 # wait_for SECONDS COMMAND...: true as soon as the command is, false after that time.

@@ -13,6 +13,7 @@ BOOTSTRAP_IPS='' PEERS='' EASYTIER_VERSION=''
 readonly SERVICE=rlinf-easytier.service
 known=false
 readonly ECHO=${ECHO_UNITS[0]}
+readonly files=("$ETC/easytier.toml" "$ETC/easytier.env" "$UNITS/$SERVICE" "${ECHO_UNITS[@]/#/$UNITS/}")
 
 main() {
   local action=$1
@@ -27,7 +28,7 @@ main() {
 
 up() {
   if [[ -e $UNITS/$SERVICE ]]; then known=true; fi
-  remember "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$UNITS/$SERVICE" "${ECHO_UNITS[@]/#/$UNITS/}"
+  remember "$SERVICE" "${files[@]}"
   trap 'undo $?' EXIT
   write_files
   start "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$OPT/easytier/.sha256"
@@ -36,6 +37,7 @@ up() {
   is_active "$ECHO" || restart "$ECHO" ||
     fail "the echo service can't listen on $OVERLAY_IP:$ECHO_PORT: $(last_log "$ECHO")"
   prove
+  note_written overlay "${files[@]}"
   printf 'member ip=%s device=%s easytier=%s\n' "$OVERLAY_IP" "$DEVICE" "$EASYTIER_VERSION"
 }
 
@@ -108,7 +110,7 @@ down() {
 
 remove() {
   remove_service "${ECHO_UNITS[@]}" "$SERVICE"
-  rm -f -- "$ETC/easytier.toml" "$ETC/easytier.env" "$RUN/$SERVICE.started"
+  rm -f -- "$ETC/easytier.toml" "$ETC/easytier.env" "$RUN/$SERVICE.started" "$VAR/written/overlay"
   say "$HOST: left the overlay"
 }
 

@@ -7,25 +7,31 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=components/scripts/lib.sh
 . "$here/lib.sh"
+# shellcheck source=components/scripts/accelerators.sh
+. "$here/accelerators.sh"
+# shellcheck source=components/scripts/activation.sh
+. "$here/activation.sh"
 
 # The settings; empty ones do not apply to this host. Those of releases are read by name.
 # shellcheck disable=SC2034
 EASYTIER_VERSION='' EASYTIER_URL='' EASYTIER_SHA256_X86_64='' EASYTIER_SHA256_AARCH64=''
-OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE=''
-RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_PORTS='' RAY_INDEX_URL='' RAY_FIND_LINKS='' RAY_USER=''
+EASYTIER_IF_PRESENT='' OVERLAY_PORT='' RPC_PORT='' ADDRESS='' DEVICE='' REACHED='' GPUS=''
+RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_ACTIVATE='' RAY_PORTS='' RAY_INDEX_URL='' RAY_FIND_LINKS='' RAY_USER=''
+RAY_LOCK_URL='' RAY_LOCK_SHA256=''
 # shellcheck disable=SC2034
 UV_VERSION='' UV_URL='' UV_SHA256_X86_64='' UV_SHA256_AARCH64=''
 # Seconds that the first boot of a machine may take which was created for this cluster.
 CLOUD_INIT_LIMIT=''
 
 faults=()
+activated_python=''
 fault() { faults+=("$*"); }
 
 main() {
   local action=$1
   read_settings EASYTIER_VERSION EASYTIER_URL EASYTIER_SHA256_X86_64 EASYTIER_SHA256_AARCH64 \
-    OVERLAY_PORT RPC_PORT ADDRESS DEVICE \
-    RAY_VERSION RAY_PYTHON RAY_VENV RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER \
+    EASYTIER_IF_PRESENT OVERLAY_PORT RPC_PORT ADDRESS DEVICE REACHED GPUS \
+    RAY_VERSION RAY_PYTHON RAY_VENV RAY_ACTIVATE RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER RAY_LOCK_URL RAY_LOCK_SHA256 \
     UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64 CLOUD_INIT_LIMIT
   case $action in
     up) up ;;
@@ -53,11 +59,12 @@ up() {
   install_scripts
   if [[ -n $EASYTIER_VERSION ]]; then install_release easytier EasyTier "$architecture" unpack_easytier; fi
   if [[ -n $RAY_VERSION ]]; then install_ray "$architecture"; fi
-  trap - EXIT
   if [[ $SERVICE_MANAGER == supervised ]]; then
     say "$HOST: warning: systemd does not run here, so EasyTier and Ray will not survive a reboot of the machine or a restart of the container; bring them back with a new value of cluster.repair"
   fi
   report "$architecture"
+  # Only what could be told to the end is recorded.
+  trap - EXIT
 }
 
 # What went wrong in the first boot; cloud-init says it until the machine boots again.
@@ -107,6 +114,7 @@ check() {
     fault "systemd does not run here, and without it Python 3.8 or later is needed to keep the services running; install python3"
   fi
   if [[ -n $EASYTIER_VERSION ]]; then check_tun; else check_address; fi
+  if [[ $EASYTIER_IF_PRESENT == refuse ]]; then check_other_easytier "$1"; fi
   check_ports
   if [[ $(getent ahostsv4 localhost 2>/dev/null) != 127.* ]]; then
     fault "localhost does not resolve to 127.0.0.1, which Ray needs; add the line '127.0.0.1 localhost' to /etc/hosts"
@@ -128,6 +136,28 @@ check_tun() {
   fi
 }
 
+# check_other_easytier ARCHITECTURE: another EasyTier than the pinned one, here from before or of others'.
+check_other_easytier() {
+  local name=EASYTIER_SHA256_${1^^} path ours=$OPT/easytier/easytier-core process
+  local -a argv
+  if [[ -e $ours && $(cat "$OPT/easytier/.sha256" 2>/dev/null) != "${!name:-}" ]]; then
+    fault "an EasyTier other than $EASYTIER_VERSION is installed in $OPT/easytier, and easytier.if_present says refuse; let it be replaced with if_present: replace"
+  fi
+  path=$(command -v easytier-core || true)
+  if [[ -n $path ]]; then
+    fault "another EasyTier is installed, $path, and easytier.if_present says refuse; remove it, or leave it alone with if_present: replace"
+  fi
+  for process in /proc/[0-9]*; do
+    mapfile -d '' -t argv < <(cat "$process/cmdline" 2>/dev/null) || continue
+    # An interpreter comes before the program that it runs.
+    for path in "${argv[0]:-}" "${argv[1]:-}"; do
+      if [[ ${path##*/} == easytier-core && $path != "$ours" ]]; then
+        fault "another EasyTier runs, $path (process ${process#/proc/}), and easytier.if_present says refuse; stop it, or leave it alone with if_present: replace"
+      fi
+    done
+  done
+}
+
 # Without an overlay, Ray is bound to an address that the host has itself.
 check_address() {
   if ! has_address "$DEVICE" "$ADDRESS"; then
@@ -139,7 +169,7 @@ check_address() {
 check_ports() {
   local port
   if [[ -n $EASYTIER_VERSION ]] && ! is_present rlinf-easytier.service; then
-    for port in "$OVERLAY_PORT" "$RPC_PORT"; do report_taken "$port" EasyTier; done
+    for port in $OVERLAY_PORT "$RPC_PORT"; do report_taken "$port" EasyTier; done
   fi
   if [[ -n $RAY_PORTS ]] && ! is_present rlinf-ray.service; then
     for port in $RAY_PORTS; do report_taken "$port" Ray; done
@@ -159,8 +189,15 @@ report_taken() {
 check_ray() {
   command -v nft >/dev/null || fault "the command nft is missing, which keeps Ray's ports off other networks; install nftables"
   id -u "$RAY_USER" >/dev/null 2>&1 || fault "the account $RAY_USER, which Ray is to run as, does not exist"
-  if [[ -n $RAY_VENV ]]; then
-    check_existing_ray
+  check_accelerators "$GPUS"
+  if [[ -n $RAY_ACTIVATE ]]; then
+    check_activated_ray
+  elif [[ -n $RAY_VENV ]]; then
+    if [[ -x $RAY_VENV/bin/python && -x $RAY_VENV/bin/ray ]]; then
+      check_existing_ray "$RAY_VENV/bin/python" "$RAY_VENV"
+    else
+      fault "$RAY_VENV holds no bin/python and bin/ray; correct ray.venv, or install Ray $RAY_VERSION there"
+    fi
   else
     local free
     free=$(df --output=avail -k /opt 2>/dev/null | tail -n 1)
@@ -170,18 +207,35 @@ check_ray() {
   fi
 }
 
+check_activated_ray() {
+  local file ray missing
+  id -u "$RAY_USER" >/dev/null 2>&1 || return 0
+  file=$(mktemp)
+  if activate "$RAY_USER" "$RAY_ACTIVATE" "$file"; then
+    activated_python=$(activated_program 1 "$file")
+    ray=$(activated_program 2 "$file")
+    missing=${activated_python:+ray}
+    missing=${missing:-python}
+    if [[ -n $activated_python && -n $ray ]]; then
+      check_existing_ray "$activated_python" "the environment that '$RAY_ACTIVATE' activates"
+    else
+      fault "after '$RAY_ACTIVATE', $missing is not to be found; correct ray.activate, or install Ray $RAY_VERSION there"
+    fi
+  else
+    fault "'$RAY_ACTIVATE', evaluated by a login shell of $RAY_USER, activates nothing: $activation_said. Correct ray.activate"
+  fi
+  rm -f -- "$file"
+}
+
+# check_existing_ray PYTHON WHAT: that Python has the Ray of the settings.
 check_existing_ray() {
   local found
-  if [[ ! -x $RAY_VENV/bin/python || ! -x $RAY_VENV/bin/ray ]]; then
-    fault "$RAY_VENV holds no bin/python and bin/ray; correct cluster.ray.venv, or install Ray $RAY_VERSION there"
-    return
-  fi
-  found=$(ray_version "$RAY_VENV/bin/python") || {
-    fault "Ray can't be imported by $RAY_VENV/bin/python; install ray==$RAY_VERSION there"
+  found=$(ray_version "$1") || {
+    fault "Ray can't be imported by $1; install ray==$RAY_VERSION there"
     return
   }
   if [[ $found != "$RAY_VERSION" ]]; then
-    fault "$RAY_VENV has Ray $found and the settings say $RAY_VERSION; change cluster.ray.version, or install ray==$RAY_VERSION there"
+    fault "$2 has Ray $found and the settings say $RAY_VERSION; change cluster.ray.version, or install ray==$RAY_VERSION there"
   fi
 }
 
@@ -194,13 +248,16 @@ python_version() { "$1" -I -c 'import platform; print(platform.python_version())
 
 install_scripts() {
   local file
+  local -a installed=()
   for file in "$here"/*; do
     case $file in
-      */settings) ;;
+      */settings) continue ;;
       *.sh) install -m 0755 "$file" "$OPT/libexec/" ;;
       *) install -m 0644 "$file" "$OPT/libexec/" ;;
     esac
+    installed+=("$OPT/libexec/${file##*/}")
   done
+  note_written prepare "${installed[@]}"
 }
 
 # install_failed MESSAGE: whatever fails on a full disk fails for that reason, which the tools say in many ways.
@@ -215,7 +272,10 @@ install_failed() {
 fetch() {
   local url=$1 sha256=$2 file=$3 what=$4 actual
   say "$HOST: downloading $what"
-  if command -v curl >/dev/null; then
+  if [[ $url == file://* ]]; then
+    cp -- "${url#file://}" "$file.part" 2>/dev/null ||
+      install_failed "$what can't be copied from ${url#file://}; put the file there on this host, or correct the URL in the settings"
+  elif command -v curl >/dev/null; then
     curl --fail --silent --show-error --location --connect-timeout 15 --speed-limit 1024 --speed-time 60 \
       --output "$file.part" -- "$url" || install_failed "$what can't be downloaded from $url; check the URL in the settings, and this host's way there"
   elif command -v wget >/dev/null; then
@@ -284,10 +344,10 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
 unpack_uv() { tar -xzf "$1/archive" -C "$1" --strip-components=1 --no-same-owner; }
 
 # The managed environment has its version in its name, so that a change builds a new one beside the running one.
-managed_venv() { printf '%s/ray-%s-python-%s' "$OPT" "$RAY_VERSION" "$RAY_PYTHON"; }
+managed_venv() { printf '%s/ray-%s-python-%s%s' "$OPT" "$RAY_VERSION" "$RAY_PYTHON" "${RAY_LOCK_SHA256:+-${RAY_LOCK_SHA256:0:12}}"; }
 
 install_ray() {
-  [[ -z $RAY_VENV ]] || return 0
+  [[ -z $RAY_VENV$RAY_ACTIVATE ]] || return 0
   local architecture=$1 venv
   venv=$(managed_venv)
   if [[ -e $venv/.complete ]]; then return; fi
@@ -301,19 +361,28 @@ install_ray() {
   local -x UV_NO_CONFIG=1 UV_CACHE_DIR=$OPT/uv-cache UV_PYTHON_INSTALL_DIR=$OPT/python UV_LINK_MODE=hardlink
   timeout 900 "$OPT/uv/uv" venv --quiet --python "$RAY_PYTHON" "$venv" >&2 ||
     install_failed "no Python $RAY_PYTHON for Ray; install it on the host, or let the host reach uv's downloads"
-  timeout 1800 "$OPT/uv/uv" pip install --quiet --python "$venv/bin/python" "${source[@]}" "ray[default]==$RAY_VERSION" >&2 ||
-    install_failed "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url or find_links, and this host's way there"
+  local -a wanted=("ray[default]==$RAY_VERSION")
+  if [[ -n $RAY_LOCK_URL ]]; then
+    fetch "$RAY_LOCK_URL" "$RAY_LOCK_SHA256" "$venv/lock.txt" "the lock of Ray's environment"
+    wanted=(--require-hashes --requirements "$venv/lock.txt")
+  fi
+  timeout 1800 "$OPT/uv/uv" pip install --quiet --python "$venv/bin/python" "${source[@]}" "${wanted[@]}" >&2 ||
+    install_failed "Ray $RAY_VERSION can't be installed; check cluster.ray.index_url, find_links or lock, and this host's way there"
+  [[ -z $RAY_LOCK_URL || $(ray_version "$venv/bin/python") == "$RAY_VERSION" ]] ||
+    fail "the lock of Ray's environment, $RAY_LOCK_URL, holds Ray $(ray_version "$venv/bin/python") and the settings say $RAY_VERSION; correct cluster.ray.version or lock"
   rm -rf "$OPT/uv-cache"
   touch "$venv/.complete"
 }
 
 # One line of facts, on which the program and the other scripts build.
 report() {
-  local venv=$RAY_VENV python='' ray=''
+  local venv='' python='' ray='' interpreter=$activated_python
   if [[ -n $RAY_VERSION ]]; then
-    [[ -n $venv ]] || venv=$(managed_venv)
-    python=$(python_version "$venv/bin/python")
-    ray=$(ray_version "$venv/bin/python") || fail "Ray can't be imported by $venv/bin/python"
+    # The path of an environment of the user's may hold spaces; ray.sh has it from the settings.
+    if [[ -z $RAY_VENV$RAY_ACTIVATE ]]; then venv=$(managed_venv); fi
+    interpreter=${interpreter:-${RAY_VENV:-$venv}/bin/python}
+    python=$(python_version "$interpreter")
+    ray=$(ray_version "$interpreter") || fail "Ray can't be imported by $interpreter"
   fi
   printf 'ready architecture=%s services=%s easytier=%s ray=%s python=%s venv=%s\n' "$1" "$SERVICE_MANAGER" \
     "$EASYTIER_VERSION" "$ray" "$python" "$venv"
@@ -323,8 +392,27 @@ report() {
 
 down() {
   one_at_a_time
+  if [[ $REACHED == overlay ]]; then
+    remove_after_us
+    printf 'removes itself\n'
+    return
+  fi
   remove_all
   printf 'removed\n'
+}
+
+# A removal ends the overlay, and over that we are logged in: it is left to a process of its own, which starts once
+# this login's command has ended. It keeps the lock on the host, and has nothing to do with the login's session.
+remove_after_us() {
+  local copy command=$$ login=$PPID
+  while ((login > 1)) && [[ $(<"/proc/$login/comm") != sshd* ]]; do
+    command=$login
+    login=$(awk '$1 == "PPid:" { print $2 }' "/proc/$login/status")
+  done
+  copy=$(mktemp -d /run/rlinf-cloud-edge-removal.XXXXXX)
+  cp -- "$here"/* "$copy/"
+  detached "$copy/remove.sh" "$command" "$login" "$HOST"
+  say "$HOST: its removal goes on by itself once we have hung up"
 }
 
 remove_all() {

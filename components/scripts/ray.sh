@@ -7,8 +7,11 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=components/scripts/lib.sh
 . "$here/lib.sh"
+# shellcheck source=components/scripts/activation.sh
+. "$here/activation.sh"
 
 ROLE='' RANK='' OVERLAY_IP='' DEVICE='' HEAD_IP='' ECHO_PORT='' FACTS='' HEAD_FACTS=''
+RAY_VENV='' RAY_ACTIVATE=''
 RAY_USER='' RAY_TOKEN='' RAY_PORTS='' RAY_ARGUMENTS='' RAY_ENV_BASE64='' GCS_PORT='' NODE_MANAGER_PORT=''
 
 readonly SERVICE=rlinf-ray.service
@@ -17,7 +20,7 @@ known=false
 
 main() {
   local action=$1
-  read_settings ROLE RANK OVERLAY_IP DEVICE HEAD_IP ECHO_PORT FACTS HEAD_FACTS \
+  read_settings ROLE RANK OVERLAY_IP DEVICE HEAD_IP ECHO_PORT FACTS HEAD_FACTS RAY_VENV RAY_ACTIVATE \
     RAY_USER RAY_TOKEN RAY_PORTS RAY_ARGUMENTS RAY_ENV_BASE64 GCS_PORT NODE_MANAGER_PORT
   one_at_a_time
   case $action in
@@ -47,7 +50,12 @@ up() {
   if [[ $ROLE == worker ]]; then reach_head; fi
   start "$SERVICE" "${files[@]}" "$UNITS/$SERVICE"
   wait_until_listening
+  if ! nft list table inet rlinf_cloud_edge >/dev/null 2>&1; then
+    say "$HOST: closing Ray's ports to other networks again"
+    "$here/close-ports.sh" "$(main_pid "$SERVICE")"
+  fi
   remove_old_environments
+  note_written ray "${files[@]}" "$UNITS/$SERVICE"
   printf '%s rank=%s ip=%s ray=%s python=%s started=%s\n' "$ROLE" "$RANK" "$OVERLAY_IP" "$(fact ray "$FACTS")" \
     "$(fact python "$FACTS")" "$(invocation "$SERVICE")"
 }
@@ -73,13 +81,13 @@ same_versions() {
 }
 
 write_files() {
-  local owner venv
+  local owner environment
   owner=$RAY_USER:$(id -gn "$RAY_USER")
-  venv=$(fact venv "$FACTS")
+  environment=$(existing_environment)
   install -d -m 0755 -o "$RAY_USER" -g "$(id -gn "$RAY_USER")" "$VAR/ray" "$VAR/ray/tmp"
   put "$ETC/ray.token" 0600 "$owner" < <(printf '%s' "$RAY_TOKEN")
   put "$ETC/ray.env" 0600 "$owner" < <(
-    printf 'PATH=%s\n' "$(quoted "$venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")"
+    printf '%s\n' "$environment"
     # Ray's processes leave files in /tmp; here they are found again.
     printf 'TMPDIR=%s\n' "$(quoted "$VAR/ray/tmp")"
     # A start that takes longer than this is thrown away, and the next one takes as long: 30 s, Ray's own limit, made a
@@ -95,6 +103,22 @@ write_files() {
   put "$ETC/ray.nft" 0644 root:root < <(sed -e "s/@DEVICE@/$DEVICE/" -e "s/@PORTS@/$RAY_PORTS${ECHO_PORT:+, $ECHO_PORT}/" "$here/ray.nft")
   put "$UNITS/$SERVICE" 0644 root:root < <(sed -e "s/@USER@/$RAY_USER/" -e "s|@UNITS@|$UNITS|" "$here/$SERVICE")
   reload_units
+}
+
+# What makes `ray` and `python` those of the environment, as lines of an environment file.
+existing_environment() {
+  local file python venv=$RAY_VENV
+  if [[ -z $RAY_ACTIVATE ]]; then
+    [[ -n $venv ]] || venv=$(fact venv "$FACTS")
+    printf 'PATH=%s\n' "$(quoted "$venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")"
+    return
+  fi
+  file=$(mktemp)
+  activate "$RAY_USER" "$RAY_ACTIVATE" "$file" ||
+    fail "'$RAY_ACTIVATE', evaluated by a login shell of $RAY_USER, activates nothing: $activation_said. Correct ray.activate"
+  python=$(activated_program 1 "$file")
+  runuser -u "$RAY_USER" -- "$python" -I -B "$here/environment_file.py" <"$file"
+  rm -f -- "$file"
 }
 
 reach_head() {
@@ -139,7 +163,7 @@ down() {
 remove() {
   remove_service "$SERVICE"
   if command -v nft >/dev/null; then nft delete table inet rlinf_cloud_edge 2>/dev/null || true; fi
-  rm -rf -- "${files[@]}" "$RUN/$SERVICE.started" "$VAR/ray"
+  rm -rf -- "${files[@]}" "$RUN/$SERVICE.started" "$VAR/ray" "$VAR/written/ray"
   say "$HOST: Ray is gone"
 }
 

@@ -14,8 +14,9 @@ OVERLAY_IP='' DEVICE='' RAY_ARGUMENTS=''
 read_settings OVERLAY_IP DEVICE RAY_ARGUMENTS <"$ETC/ray.start"
 [[ -n $OVERLAY_IP ]] || fail "no overlay address in $ETC/ray.start"
 
+waited=0
 until has_address "$DEVICE" "$OVERLAY_IP"; do
-  ((SECONDS % 10)) || say "waiting for $OVERLAY_IP on $DEVICE"
+  ((waited++ % 10)) || say "waiting for $OVERLAY_IP on $DEVICE"
   sleep 1
 done
 # A worker that starts without its head gives up after half a minute, and that again and again: the wait is here.
@@ -23,8 +24,9 @@ head=''
 for argument in $RAY_ARGUMENTS; do
   if [[ $argument == --address=* ]]; then head=${argument#--address=}; fi
 done
+waited=0
 until [[ -z $head ]] || port_open "${head%:*}" "${head##*:}"; do
-  ((SECONDS % 10)) || say "waiting for the head, $head"
+  ((waited++ % 10)) || say "waiting for the head, $head"
   sleep 1
 done
 unset LC_ALL

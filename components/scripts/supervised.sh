@@ -29,6 +29,14 @@ last_log() { tail -n 12 "$VAR/log/$1.log" 2>/dev/null || true; }
 
 invocation() { supervise show "$1" | sed -n 's/^InvocationID=//p'; }
 
+state_of() { if is_active "$1"; then echo active; elif has_failed "$1"; then echo inactive; else echo activating; fi; }
+
+boot_of() { echo never; }
+
+main_pid() { supervise show "$1" | sed -n 's/^MainPID=//p'; }
+
+detached() { setsid --fork bash "$@" </dev/null >/dev/null 2>&1; }
+
 remove_service() {
   local unit
   for unit in "$@"; do

@@ -32,6 +32,21 @@ last_log() { journalctl --unit="$1" --lines=12 --output=cat --no-pager 2>/dev/nu
 # invocation SERVICE: what tells this start of it from others.
 invocation() { systemctl show --property=InvocationID --value "$1"; }
 
+# state_of SERVICE: active, activating, inactive or failed.
+state_of() { systemctl is-active "$1" 2>/dev/null || true; }
+
+# boot_of SERVICE: enabled where it starts at every boot.
+boot_of() { systemctl is-enabled "$1" 2>/dev/null || true; }
+
+# main_pid SERVICE: process id; 0 where it does not run.
+main_pid() { systemctl show --property=MainPID --value "$1"; }
+
+# detached SCRIPT ARGUMENT...: runs on when this login has ended.
+detached() {
+  setsid --fork systemd-run --quiet --collect --scope --unit=rlinf-cloud-edge-removal bash "$@" \
+    </dev/null >/dev/null 2>&1
+}
+
 # remove_service UNIT...: stopped, disabled and forgotten; it is no fault if it never was.
 remove_service() {
   local unit

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from config.models.aws import AwsDefaults
 from config.models.base import DeviceName, Line, Model
+from config.models.environment import RayEnvironment
 from config.models.hosts import Bootstrap, Bootstraps, CloudNode, EdgeHost, RayHost
 from config.models.overlay import Overlay
 from config.models.ray import Ray
@@ -45,6 +46,10 @@ class Cluster(Model):
     def direct(self) -> bool:
         """Whether the nodes reach each other without an overlay."""
         return self.overlay is None
+
+    def ray_environment(self, host: RayHost) -> RayEnvironment:
+        """The existing environment of a host's Ray: its own, else that of all hosts, if any."""
+        return host.ray or self.ray
 
     @property
     def bootstraps(self) -> tuple[Bootstrap, ...]:

@@ -11,20 +11,16 @@ from pydantic import Discriminator, Field, Tag
 from config.models.aws import Aws
 from config.models.base import (
     DeviceName,
-    Hidden,
     HostName,
     Integer,
     Label,
     Line,
     Model,
     Truth,
-    VariableName,
-    VariableValue,
 )
+from config.models.environment import Environment, RayEnvironment
 from config.models.hardware import Hardware
-from config.models.reach import Ssh
-
-Environment = Annotated[dict[VariableName, VariableValue], Hidden()]
+from config.models.reach import Address, Ssh
 
 
 class Host(Model):
@@ -36,7 +32,7 @@ class Host(Model):
     """The host is created on EC2, and goes with its entry."""
     ssh: Ssh = Ssh()
     """How we log in to the host: at its `address`, or at that of the instance; with `join`, over the overlay."""
-    public_address: Line | None = None
+    public_address: Address | None = None
     """Address at which the other hosts reach this one without the overlay. A bootstrap's defaults to its
     `ssh.address`; a cloud node that has one becomes a further peer of every edge, so that traffic need not pass
     the bootstrap."""
@@ -93,6 +89,8 @@ class RayHost(Host):
     """Accelerators that RLinf finds on the host. Where any host of a group has one, they are what is placed on."""
     hardware: list[Hardware] = Field(default_factory=list[Hardware])
     """Robots that the host drives. Where a group has robots, they are what is placed on."""
+    ray: RayEnvironment | None = None
+    """Where this host's Ray comes from, in place of what `cluster.ray` says."""
     env: Environment = Field(default_factory=dict[str, str])
     """Variables that Ray and every worker on this host get, over those of `cluster.ray.env`."""
     address: Line | None = None

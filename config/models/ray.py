@@ -5,20 +5,18 @@ from __future__ import annotations
 from pydantic import Field
 
 from config import defaults
-from config.models.base import AbsolutePath, Integer, Line, Model, Port, Version
-from config.models.hosts import Environment
-from config.models.release import UvRelease
+from config.models.base import Integer, Line, Port, Version
+from config.models.environment import Environment, RayEnvironment
+from config.models.release import RayLock, UvRelease
 
 
-class Ray(Model):
-    """The Ray that runs on every node: an environment built here (`uv`), or an existing one (`venv`)."""
+class Ray(RayEnvironment):
+    """The Ray that runs on every node: an environment built here (`uv`), or an existing one (`venv`, `activate`)."""
 
     version: Version = defaults.RAY_VERSION
     """The exact Ray version; an existing environment must have it."""
     port: Port = 6379
     """Port of the head's GCS."""
-    venv: AbsolutePath | None = None
-    """An existing virtual environment with Ray on every node, such as the one RLinf is installed in."""
     python: Version = "3.11"
     """Python of the managed environment: the same on every node."""
     uv: UvRelease = UvRelease()
@@ -26,7 +24,9 @@ class Ray(Model):
     index_url: Line | None = None
     """Package index of the managed environment instead of uv's default."""
     find_links: Line | None = None
-    """URL of a page of wheels; with it no index is asked."""
+    """URL of a page of wheels, or a folder of wheels on the hosts; with it no index is asked."""
+    lock: RayLock | None = None
+    """What the managed environment consists of, every wheel by its hash; with it nothing else is installed."""
     join_timeout: Integer = Field(default=180, ge=10, le=3600)
     """Seconds within which every node must have joined."""
     env: Environment = Field(default_factory=dict[str, str])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv4Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
 
 from config.defaults import PINNED_PORTS
 from config.faults import Fault
-from config.models import Bootstrap, Cluster, Overlay, RayHost
+from config.models import Bastion, Bootstrap, Cluster, Overlay, RayHost
+from config.reach import endpoint, way_in
 from config.rules.hosts import keyed_bootstraps, keyed_hosts, keyed_nodes
 
 _ADD_OVERLAY = "add `overlay: {}`, or remove it"
@@ -103,7 +104,12 @@ def _overlay_addresses(cluster: Cluster, cidr: IPv4Network) -> Iterator[Fault]:
 def _not_in_the_overlays_range(cluster: Cluster, cidr: IPv4Network) -> Iterator[Fault]:
     """A LAN inside the overlay's range makes two routes."""
     for key, host in keyed_hosts(cluster):
-        for name, text in (("ssh.address", host.ssh.address), ("public_address", host.public_address)):
+        jump = host.ssh.jump
+        for name, text in (
+            ("ssh.address", host.ssh.address),
+            ("ssh.jump.address", jump.address if isinstance(jump, Bastion) else None),
+            ("public_address", host.public_address),
+        ):
             if text is not None and (address := _address(text)) is not None and address in cidr:
                 rule = f"a host's own address must not be in the overlay's range, {cidr}"
                 yield Fault(f"{key}.{name}", text, rule, "choose another range as cluster.overlay.cidr")
@@ -158,7 +164,8 @@ def _listeners(cluster: Cluster, overlay: Overlay) -> Iterator[Fault]:
         if address is None:
             continue
         if address in first:
-            rule = f"every host listens at an endpoint of its own; {first[address]} listens at {address}:{overlay.port}"
+            listener = endpoint(address, overlay.port)
+            rule = f"every host listens at an endpoint of its own; {first[address]} listens at {listener}"
             name = "public_address" if host.public_address else "ssh.address"
             yield Fault(f"{key}.{name}", address, rule, "correct the address of one")
         first.setdefault(address, host.name)
@@ -166,28 +173,49 @@ def _listeners(cluster: Cluster, overlay: Overlay) -> Iterator[Fault]:
 
 def _public_addresses(cluster: Cluster) -> Iterator[Fault]:
     for key, host in keyed_hosts(cluster):
-        address = _address(host.public_address) if host.public_address is not None else None
-        if address is not None and (address.is_loopback or address.is_unspecified):
-            rule = "must be an address at which other hosts reach this one"
-            fix = "write the host's public address, or leave it out"
-            yield Fault(f"{key}.public_address", host.public_address, rule, fix)
+        address = host.public_address
+        name, fix = "public_address", "write the host's public address, or leave it out"
+        if address is None and isinstance(host, Bootstrap):
+            address, name, fix = host.ssh.address, "ssh.address", "add public_address: where the others reach it"
+        if address is None:
+            continue
+        parsed = _any_address(address)
+        if address == "localhost" or (parsed is not None and _reached_by_none(parsed)):
+            yield Fault(f"{key}.{name}", address, "must be an address at which other hosts reach this one", fix)
+        elif parsed is not None and parsed.version == 6 and _without_ipv6(cluster):
+            rule = "is an IPv6 address, and cluster.overlay.flags.enable_ipv6 is false"
+            yield Fault(f"{key}.{name}", address, rule, "remove the flag, or write an IPv4 address")
+
+
+def _reached_by_none(address: IPv4Address | IPv6Address) -> bool:
+    # A link-local address has a zone that is only this machine's.
+    return address.is_loopback or address.is_unspecified or (address.version == 6 and address.is_link_local)
+
+
+def _without_ipv6(cluster: Cluster) -> bool:
+    return cluster.overlay is not None and cluster.overlay.flags.enable_ipv6 is False
 
 
 def _one_entry_per_machine(cluster: Cluster) -> Iterator[Fault]:
-    first: dict[tuple[str, int, str | None], str] = {}
+    first: dict[str, str] = {}
     for key, host in keyed_hosts(cluster):
-        if host.ssh.address is None:
+        way = way_in(cluster, host)
+        if way is None:
             continue
-        endpoint = (host.ssh.address, host.ssh.port or cluster.ssh.port, host.ssh.jump)
-        if endpoint in first:
-            rule = f"one entry per machine; {first[endpoint]} is reached at the same address and port"
+        machine = way.endpoint
+        if machine in first:
+            rule = f"one entry per machine; {first[machine]} is reached at the same address and port"
             yield Fault(f"{key}.ssh.address", host.ssh.address, rule, "correct the address or the port of one")
-        first.setdefault(endpoint, host.name)
+        first.setdefault(machine, host.name)
 
 
 def _address(text: str) -> IPv4Address | None:
+    address = _any_address(text)
+    return address if isinstance(address, IPv4Address) else None
+
+
+def _any_address(text: str) -> IPv4Address | IPv6Address | None:
     try:
-        address = ip_address(text)
+        return ip_address(text)
     except ValueError:
         return None
-    return address if isinstance(address, IPv4Address) else None

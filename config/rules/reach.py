@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from config.faults import Fault, shown
-from config.models import Bootstrap, Cluster, RayHost
+from config.models import Bastion, Bootstrap, Cluster, Credentials, RayHost
 from config.rules.hosts import keyed_hosts
 
 
@@ -56,9 +56,11 @@ def _join(cluster: Cluster, key: str, host: RayHost, *, is_head: bool) -> Iterat
             "overlay": "a host that joins is reached through the bootstrap, over the overlay",
             "script": "nobody logs in to a host with join: script",
         }[host.join]
-        yield Fault(f"{key}.ssh.jump", host.ssh.jump, rule, fix)
+        jump = host.ssh.jump
+        yield Fault(f"{key}.ssh.jump", jump.address if isinstance(jump, Bastion) else jump, rule, fix)
     if host.join == "script":
-        for name in ("port", "key_file", "host_key", "connect_timeout"):
+        for name in ("port", *Credentials.model_fields, "host_key", "connect_timeout"):
             if (value := getattr(host.ssh, name)) is not None:
                 rule = "nobody logs in to a host with join: script; of ssh it takes user, the account that Ray runs as"
-                yield Fault(f"{key}.ssh.{name}", shown(value), rule, "remove it, or write join: overlay")
+                seen = None if name.endswith("_secret") else shown(value)  # a password may stand there
+                yield Fault(f"{key}.ssh.{name}", seen, rule, "remove it, or write join: overlay")

@@ -7,8 +7,11 @@ import binascii
 from collections.abc import Iterator
 
 from config.faults import Fault, shown
-from config.models import Cluster
+from config.models import Bastion, Bootstrap, Cluster, RayHost
+from config.reach import WayIn, way_in
 from config.rules.hosts import keyed_hosts
+
+_IN_FULL = "{address: …, user: …, host_key: …}"
 
 
 def faults(cluster: Cluster) -> Iterator[Fault]:
@@ -19,12 +22,19 @@ def faults(cluster: Cluster) -> Iterator[Fault]:
 
 def _host_keys(cluster: Cluster) -> Iterator[Fault]:
     for key, host in keyed_hosts(cluster):
-        text = host.ssh.host_key
-        if text is not None and not is_public_key(text):
-            rule = "must be a public key as in known_hosts, without the address: `ssh-ed25519 AAAA...`"
-            scanned = shown(host.ssh.address or "localhost")
-            fix = f"print it with: ssh-keyscan -t ed25519 {scanned}, and compare it on the host"
-            yield Fault(f"{key}.ssh.host_key", shown(text), rule, fix)
+        way = way_in(cluster, host)
+        if way is None:
+            continue
+        yield from _host_key(f"{key}.ssh", way)
+        if way.jump is not None and way.jump.is_bastion:
+            yield from _host_key(f"{key}.ssh.jump", way.jump)
+
+
+def _host_key(key: str, way: WayIn) -> Iterator[Fault]:
+    if way.host_key is not None and not is_public_key(way.host_key):
+        rule = "must be a public key as in known_hosts, without the address: `ssh-ed25519 AAAA...`"
+        fix = f"print it with: {way.show_host_key}, and compare it on the host"
+        yield Fault(f"{key}.host_key", shown(way.host_key), rule, fix)
 
 
 def is_public_key(text: str) -> bool:
@@ -43,14 +53,19 @@ def _jumps(cluster: Cluster) -> Iterator[Fault]:
     by_name = {host.name: host for host in cluster.hosts}
     for key, host in keyed_hosts(cluster):
         jump = host.ssh.jump
-        if jump is None:
+        if jump is None or isinstance(jump, Bastion):
             continue
         if jump not in by_name or jump == host.name:
             others = ", ".join(sorted(name for name in by_name if name != host.name))
             rule = "must name another host of this cluster"
-            yield Fault(f"{key}.ssh.jump", jump, rule, f"write one of: {others}" if others else "remove it")
+            yield Fault(
+                f"{key}.ssh.jump",
+                jump,
+                rule,
+                f"write one of: {others}; or a bastion in full: {_IN_FULL}" if others else _IN_FULL,
+            )
         elif by_name[jump].ssh.jump is not None:
-            rule = f"a jump host is reached directly; {jump} itself is reached through {by_name[jump].ssh.jump}"
+            rule = f"a jump host is reached directly; {jump} itself is reached {_through(by_name[jump])}"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host that has no jump of its own")
         elif getattr(by_name[jump], "join", None) is not None:
             rule = f"a jump host is reached directly; {jump} itself joins by a script"
@@ -58,3 +73,8 @@ def _jumps(cluster: Cluster) -> Iterator[Fault]:
         elif by_name[jump].lost and not host.lost:
             rule = f"{jump} is lost, so nothing is reached through it"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through another host, or mark this one as lost as well")
+
+
+def _through(host: Bootstrap | RayHost) -> str:
+    jump = host.ssh.jump
+    return f"through {jump.address if isinstance(jump, Bastion) else jump}"

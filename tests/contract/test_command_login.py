@@ -195,6 +195,18 @@ def test_retried_behind_a_jump_the_first_reason_is_lost(
     assert provider.messages == ["Dial 1/2 failed: retrying", "Dial 2/2 failed: retrying"]
 
 
+def test_an_ipv6_literal_is_dialled_directly_and_through_a_jump(
+    provider: Provider, start_sshd: StartSshd, bastion: Sshd
+) -> None:
+    server = start_sshd("ListenAddress ::1")
+    assert run(provider, server, host="::1") == "ok"
+    assert run(provider, server, host="::1", proxy=bastion.connection()) == "ok"
+    assert run(provider, server, proxy=server.connection(host="::1")) == "ok"
+    server.stop()
+    with pytest.raises(CallError, match=rf"dial tcp \[::1\]:{server.port}: connect: connection refused"):
+        run(provider, server, host="::1")
+
+
 def test_the_two_ends_of_a_jump_can_use_different_keys(
     provider: Provider, sshd: Sshd, bastion: Sshd, keyring: Keyring
 ) -> None:

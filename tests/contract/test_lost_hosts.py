@@ -69,7 +69,14 @@ class World:
             "private_key": given["privateKey"],
             "dial_error_limit": 0,
         }
-        return {"endpoint": f"edge:{server.port}", "connection": connection, "journal": str(self.journal), **more}
+        endpoint = f"edge:{server.port}"
+        return {
+            "endpoint": endpoint,
+            "identity": endpoint,
+            "connection": connection,
+            "journal": str(self.journal),
+            **more,
+        }
 
     @property
     def told(self) -> list[str]:
@@ -119,6 +126,19 @@ def test_its_entry_can_then_be_deleted_without_a_login(world: World, changed: bo
     assert world.recorded == {"head-prepare"}
     assert world.head.logins == logins
     assert not [line for line in world.told if line.endswith("-down")]
+
+
+def test_another_machine_takes_the_place_of_one_that_was_lost(world: World, start_sshd: StartSshd) -> None:
+    world.write(lost=True, steps=("prepare", "overlay"))
+    world.stack.up()
+    world.edge = start_sshd()
+    world.write(steps=("prepare", "overlay"))
+    world.stack.up()
+    # The old one is never dialled for its `down`.
+    assert [line for line in world.told if line.startswith("edge-")] == [
+        *("edge-overlay-up", "edge-overlay-up"),
+        *("edge-prepare-up", "edge-prepare-up"),
+    ]
 
 
 def test_the_stack_can_be_destroyed_without_the_host(world: World) -> None:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from components.token import ray_token
+from lab.paths import CLONE
 from lab.stack import Stack
+from tests.lab.change_fixtures import planned
 from tests.lab.cluster_fixtures import (
     accounts_on,
     assert_as_before,
@@ -249,6 +253,41 @@ class TestPorts:
         )
         told = ok(stack.lab.run("python3", "-c", code, *sorted(ports)))
         assert ast.literal_eval(told) == [11010, 22]
+
+
+@pytest.mark.usefixtures("printed")
+class TestAChange:
+    """What changes in the settings changes in the processes it concerns; the report of drift follows."""
+
+    def test_a_new_mtu_and_two_ranks_that_change_places(self, stack: Stack) -> None:
+        def edit(cluster: dict[str, Any]) -> None:
+            cluster["ssh"].update(key_file=str(stack.lab.lab.files.client_key))
+            cluster["overlay"]["mtu"] = 1300
+            cluster["edges"][0]["rank"], cluster["edges"][1]["rank"] = 2, 1
+
+        before = {host: service_pids(stack, host) for host in HOSTS}
+        stack.change(edit)
+        rays = ["edge-1-ray", "edge-2-ray", "cloud-1-gate"]
+        assert planned(stack) == dict.fromkeys([*(f"{host}-overlay" for host in HOSTS), *rays], "update")
+        stack.up()
+        after = {host: service_pids(stack, host) for host in HOSTS}
+        assert after["cloud-1"]["rlinf-ray.service"] == before["cloud-1"]["rlinf-ray.service"]
+        for host in HOSTS:
+            assert after[host]["rlinf-easytier.service"] != before[host]["rlinf-easytier.service"]
+            assert " mtu 1280 " in ok(stack.lab.exec(host, "ip", "link", "show", "dev", "et0"))
+        for host, rank in (("edge-1", "2"), ("edge-2", "1")):
+            pid = ok(stack.lab.exec(host, "pgrep", "-x", "raylet")).split()[0]
+            assert f"RLINF_NODE_RANK={rank}" in ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0")
+        assert "unchanged" in stack.up()
+
+    def test_the_doctor_finds_all_as_planned_and_names_what_is_not(self, stack: Stack) -> None:
+        command = (sys.executable, "-m", "doctor", "--cwd", str(stack.project), "--stack", "lab")
+        done = stack.lab.run(*command, cwd=CLONE)
+        assert (done.returncode, done.stdout.count("as planned")) == (0, len(HOSTS)), done.stdout + done.stderr
+        ok(stack.lab.exec("edge-2", "systemctl", "stop", "rlinf-ray"))
+        done = stack.lab.run(*command, cwd=CLONE)
+        assert done.returncode == 1
+        assert "\nedge-2: Ray does not run: its service is " in done.stdout
 
 
 class TestDestroy:

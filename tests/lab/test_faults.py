@@ -70,6 +70,7 @@ class TestProcesses:
             # EasyTier ends with 0 then, as it does where there is no network at boot.
             ("rlinf-easytier.service", "easytier-core", "TERM"),
             ("rlinf-ray.service", "raylet", "KILL"),
+            ("rlinf-ray.service", "raylet", "TERM"),
         ],
         ids="-".join,
     )
@@ -136,7 +137,10 @@ class TestReboots:
     def test_an_edge_whose_overlay_device_comes_late(self, stack: Stack, judge: Judge, lab: Lab, edge: LabHost) -> None:
         folder = "/etc/systemd/system/rlinf-easytier.service.d"
         ok(stack.lab.exec(edge.name, "mkdir", folder))
-        late = "[Service]\nExecStartPre=/bin/sleep 20\n"
+        # The service is there at once, so that Ray is started; its device is not.
+        core = "/opt/rlinf-cloud-edge/easytier/easytier-core"
+        options = "--config-file /etc/rlinf-cloud-edge/easytier.toml --disable-env-parsing"
+        late = f"[Service]\nExecStart=\nExecStart=/bin/sh -c 'sleep 20; exec {core} {options}'\n"
         ok(stack.lab.exec(edge.name, "tee", f"{folder}/late.conf", stdin=late))
         faults.reboot(lab, edge)
         judge.recovers("edge rebooted, its overlay device 20 s late", 150)
@@ -144,6 +148,20 @@ class TestReboots:
         ok(stack.lab.exec(edge.name, "rm", "-r", folder))
         assert "waiting for 10.10.0.11 on et0" in told
         assert told.count("Ray runtime started") == 1, "Ray was started more than once"
+
+    def test_an_edge(self, stack: Stack, judge: Judge, lab: Lab, edge: LabHost) -> None:
+        before = {host: service_pids(stack, host) for host in HOSTS if host != edge.name}
+        faults.reboot(lab, edge)
+        judge.recovers("edge rebooted", 150)
+        assert {host: service_pids(stack, host) for host in before} == before
+
+    def test_the_bootstrap(self, stack: Stack, judge: Judge, lab: Lab) -> None:
+        before = {host: service_pids(stack, host) for host in HOSTS[1:]}
+        faults.reboot(lab, lab.host("bootstrap"))
+        booted = time.monotonic()
+        assert wait_for(lambda: payload_passes(stack, "edge-1", "10.10.0.1") or None, 60)
+        judge.recovers("bootstrap rebooted", 150, booted)
+        assert {host: service_pids(stack, host) for host in before} == before
 
     def test_the_head(self, stack: Stack, judge: Judge, lab: Lab) -> None:
         faults.reboot(lab, lab.host(HEAD))

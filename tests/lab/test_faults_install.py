@@ -136,29 +136,45 @@ class TestKilled:
 
     # Where in its work: the host that is at it, and a file that is there from then on.
     POINTS = (
-        (signal.SIGINT, "edge-1", "/opt/rlinf-cloud-edge/libexec/prepare.sh"),
-        (signal.SIGKILL, "cloud-1", "/opt/rlinf-cloud-edge/uv"),
-        (signal.SIGINT, "bootstrap", "/etc/rlinf-cloud-edge/easytier.toml"),
-        (signal.SIGKILL, "edge-1", "/etc/rlinf-cloud-edge/easytier.toml"),
-        (signal.SIGKILL, "cloud-1", "/etc/rlinf-cloud-edge/ray.env"),
-        (signal.SIGINT, "edge-1", "/etc/rlinf-cloud-edge/ray.env"),
-        (signal.SIGKILL, "cloud-1", "/etc/rlinf-cloud-edge/rlinf/cluster.yaml"),
+        ("bootstrap", "/opt/rlinf-cloud-edge/libexec/prepare.sh"),
+        ("edge-1", "/opt/rlinf-cloud-edge/easytier/.sha256"),
+        ("cloud-1", "/opt/rlinf-cloud-edge/uv"),
+        ("edge-1", "/opt/rlinf-cloud-edge/ray-2.60.0-python-3.11/.complete"),
+        ("bootstrap", "/etc/rlinf-cloud-edge/easytier.toml"),
+        ("edge-1", "/etc/rlinf-cloud-edge/easytier.toml"),
+        ("cloud-1", "/etc/rlinf-cloud-edge/ray.env"),
+        ("cloud-1", "/var/lib/rlinf-cloud-edge/written/ray"),
+        ("edge-1", "/etc/rlinf-cloud-edge/ray.env"),
+        ("cloud-1", "/etc/rlinf-cloud-edge/rlinf/cluster.yaml"),
     )
 
     def kill(self, stack: Stack, with_signal: signal.Signals, host: str, path: str) -> None:
+        """Kills an `up` as soon as it has got there, from wherever the last one stopped."""
+        if there(stack, host, path):
+            # The last one got further than this: from the start, then.
+            self.destroy(stack)
+            assert not there(stack, host, path)
         with up_running(stack) as running:
             assert wait_for(lambda: there(stack, host, path), 240), f"{path} never came to {host}"
-            if running.poll() is None:
-                running.send_signal(with_signal)
+            assert running.poll() is None, "it was done before it was killed"
+            running.send_signal(with_signal)
             running.communicate(timeout=240)
         assert running.returncode != 0, "it was done before it was killed"
         stack.run("cancel", "--yes")
 
-    def test_the_next_up_goes_on_from_each_point(self, stack: Stack) -> None:
+    def destroy(self, stack: Stack) -> None:
+        """Goes on first, so that all is recorded."""
+        stack.up()
+        stack.pulumi("destroy", "--yes")
+        assert {host: installed(stack, host) for host in HOSTS} == {host: [] for host in HOSTS}
+
+    @pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGKILL])
+    def test_the_next_up_goes_on_from_each_of_ten_points(self, stack: Stack, with_signal: signal.Signals) -> None:
+        stack.up()
         before = recorded(stack)
         stack.pulumi("destroy", "--yes")
         for point in self.POINTS:
-            self.kill(stack, *point)
+            self.kill(stack, with_signal, *point)
         stack.up()
         assert judge_of(stack).whole == "2 of 2 nodes 0=10.10.0.10 1=10.10.0.11"
         assert recorded(stack) == before
@@ -166,9 +182,26 @@ class TestKilled:
             assert len(ok(stack.lab.exec(host, "pgrep", "-x", "easytier-core")).split()) == 1
         for host in HOSTS[1:]:
             assert len(ok(stack.lab.exec(host, "pgrep", "-x", "raylet")).split()) == 1
+        assert "unchanged" in stack.up()
 
     def test_destroy_after_an_interrupted_up_leaves_nothing(self, stack: Stack) -> None:
         stack.pulumi("destroy", "--yes")
         self.kill(stack, signal.SIGINT, "edge-1", "/etc/rlinf-cloud-edge/easytier.toml")
         stack.pulumi("destroy", "--yes")
         assert {host: installed(stack, host) for host in HOSTS} == {host: [] for host in HOSTS}
+
+    def test_destroy_right_after_a_killed_up_leaves_nothing(self, stack: Stack) -> None:
+        """Pulumi does not know of the commands that were at work, and these undo themselves."""
+        self.kill(stack, signal.SIGKILL, "edge-1", "/opt/rlinf-cloud-edge/uv")
+        stack.pulumi("destroy", "--yes")
+        assert recorded(stack) == []
+        clean = {host: list[str]() for host in HOSTS}
+        assert wait_for(lambda: {host: installed(stack, host) for host in HOSTS} == clean or None, 180)
+
+    def test_what_was_interrupted_is_forgotten_on_request(self, stack: Stack) -> None:
+        self.kill(stack, signal.SIGKILL, "edge-1", "/opt/rlinf-cloud-edge/uv")
+        pending = "pending operations from previous deployment"
+        assert pending in stack.pulumi("preview")
+        stack.pulumi("refresh", "--yes", "--clear-pending-creates")
+        assert pending not in stack.up()
+        assert judge_of(stack).whole == "2 of 2 nodes 0=10.10.0.10 1=10.10.0.11"

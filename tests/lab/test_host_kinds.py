@@ -280,7 +280,7 @@ class TestRefused:
         )
         stack.change(with_edges(1, 2, 5, repair="thrice"))
         told = failed(stack, "up", "--yes", "--skip-preview")
-        assert f"edge-5: python is {other} here and {version} on the head; Ray needs the same on every node" in told
+        assert f"edge-5: Python is {other} there, and {version} on the head, cloud-1" in told
         assert stack.lab.exec("edge-5", "pgrep", "-f", "ray start").returncode == 1
         assert stack.lab.exec("edge-5", "systemctl", "cat", "rlinf-ray").returncode != 0
         assert pids_of_members(stack) == pids

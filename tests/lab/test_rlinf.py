@@ -1,6 +1,7 @@
 """RLinf itself uses the cluster: its own `Cluster`, placement, workers and transport, on the config as rendered.
 
-One cluster with one edge serves all tests, on the environment that RLinf is installed in (`ray.venv`).
+One cluster with one edge serves all tests, on the environment that RLinf is installed in: by its path on the head, by
+an activation command on the edge.
 """
 
 from __future__ import annotations
@@ -36,10 +37,18 @@ def rlinf_venv() -> Path:
 def stack(tmp_path_factory: pytest.TempPathFactory, rlinf_venv: Path) -> Generator[Stack, None, None]:
     """A cluster that is up, with what `pulumi stack output rlinf_config` printed in a file on the head."""
     with lab_with_stack(tmp_path_factory.mktemp("project"), "-rlinf", edges=1) as stack:
-        stack.change(lambda cluster: cluster.update(ray={"version": versions.RAY, "venv": "/opt/rlinf/venv"}))
+        # As RLinf's image has it.
+        script = 'source "/opt/rlinf/$1/bin/activate"; export SWITCHED_TO="$1"; echo "switched to $1"\n'
+        ok(stack.lab.exec("edge-1", "tee", "/usr/local/bin/switch_env", stdin=script))
+        stack.change(with_environments)
         stack.up()
         put_on_head(stack, CONFIG, stack.pulumi("stack", "output", "rlinf_config"))
         yield stack
+
+
+def with_environments(cluster: dict[str, Any]) -> None:
+    cluster["ray"] = {"version": versions.RAY, "venv": "/opt/rlinf/venv"}
+    cluster["edges"][0]["ray"] = {"activate": "source switch_env venv"}
 
 
 def put_on_head(stack: Stack, path: str, text: str) -> None:
@@ -51,10 +60,10 @@ def on_head(stack: Stack, *argv: str, limit: float = 120) -> subprocess.Complete
     return stack.lab.exec(HEAD, *argv, user="debian", limit=limit)
 
 
-def reported(stack: Stack, program: str) -> dict[str, Any]:
-    """What one of our programs reports that runs on the head and reads the rendered config."""
+def reported(stack: Stack, program: str, argument: str = CONFIG) -> Any:  # JSON
+    """What one of our programs reports that runs on the head; most read the rendered config."""
     put_on_head(stack, f"{HOME}/{program}", (PROGRAMS / program).read_text())
-    return json.loads(ok(on_head(stack, LAUNCH, "python", f"{HOME}/{program}", CONFIG)).splitlines()[-1])
+    return json.loads(ok(on_head(stack, LAUNCH, "python", f"{HOME}/{program}", argument)).splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +104,18 @@ class TestWorkers:
             assert seen["contents_match"]
             assert seen["device_sent_bytes"] > report["bytes_each_way"]
             assert seen["device_received_bytes"] > report["bytes_each_way"]
+
+    def test_an_activation_command_is_whose_environment_they_have(self, stack: Stack) -> None:
+        pid = ok(stack.lab.exec("edge-1", "pgrep", "-f", "raylet/raylet")).split()[0]
+        environment = ok(stack.lab.exec("edge-1", "cat", f"/proc/{pid}/environ")).split("\0")
+        assert {"SWITCHED_TO=venv", "VIRTUAL_ENV=/opt/rlinf/venv"} <= set(environment)
+
+    def test_all_nodes_add_up_a_tensor_over_the_device_that_is_named(self, stack: Stack) -> None:
+        report = reported(stack, "all_reduce.py", "2")
+        assert [told["rank"] for told in report] == [0, 1]
+        for told in report:
+            assert (told["device"], told["device_is_there"], told["sum"]) == ("et0", True, 1.0)
+            assert told["device_sent_bytes"] > 10_000_000
 
 
 class TestTheExample:

@@ -11,9 +11,10 @@ import contextlib
 import contextvars
 import json
 import runpy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pulumi
@@ -43,22 +44,27 @@ def created(args: mocks.MockResourceArgs) -> dict[str, Any]:
 class Recorder(mocks.Mocks):
     """What the program has registered, in that order."""
 
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Name of a host to the line that its checks end with, where that is not `FACTS`."""
     resources: dict[str, mocks.MockResourceArgs] = field(default_factory=dict[str, mocks.MockResourceArgs])
     requests: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Name to the options of every registered resource, with the names of those it depends on."""
     exports: dict[str, Any] = field(default_factory=dict[str, Any])
     """The stack's outputs."""
-
     answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = field(
         default_factory=dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
     )
     """Function of a provider to what answers it; any other is one that the program has no need for."""
+    secret_exports: set[str] = field(default_factory=set[str])
+    """Names of those that are secret."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         self.resources[args.name] = args
         outputs = dict(args.inputs)
         if args.typ == "command:remote:Command":
-            outputs |= {"stdout": f"{FACTS if args.name.endswith('-prepare') else 'done ' + args.name}\n", "stderr": ""}
+            host, _, step = args.name.rpartition("-")
+            line = self.facts.get(host, FACTS) if step == "prepare" else f"done {args.name}"
+            outputs |= {"stdout": f"{line}\n", "stderr": ""}
         outputs |= created(args)
         return f"{args.name}-id", outputs
 
@@ -98,8 +104,9 @@ def run_program(
     *,
     secret: str | None = SECRET,
     folder: Path = PROGRAM.parent,
-    answers: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
-    **config: str,
+    config: Mapping[str, str] = MappingProxyType({}),
+    plain: Collection[str] = (),
+    recorder: Recorder | None = None,
 ) -> Recorder:
     """Runs `__main__.py` with these settings; returns what it asked for.
 
@@ -107,32 +114,28 @@ def run_program(
         cluster: the settings.
         secret: the network secret.
         folder: that of Pulumi.yaml.
-        answers: function of a provider to what answers it.
-        config: further configuration.
+        config: further configuration, encrypted.
+        plain: names of configuration that is not.
+        recorder: what records; a new one when left out.
 
     Raises:
         Refused: as the program does.
     """
     # A context of its own: Pulumi keeps the stack that is being run in context variables.
-    return contextvars.Context().run(_run, cluster, secret, folder, dict(answers or {}), config)
+    config = {**config, **({} if secret is None else {"networkSecret": secret})}
+    recorder = recorder or Recorder()
+    return contextvars.Context().run(
+        _run, {"cluster": json.dumps(cluster), **config}, {"cluster", *plain}, folder, recorder
+    )
 
 
-def _run(
-    cluster: dict[str, Any],
-    secret: str | None,
-    folder: Path,
-    answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]],
-    config: dict[str, str],
-) -> Recorder:
-    recorder = Recorder(answers=answers)
+def _run(config: Mapping[str, str], plain: Collection[str], folder: Path, recorder: Recorder) -> Recorder:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     mocks.set_mocks(recorder, project="rlinf-cloud-edge", stack="test", preview=False, monitor=Monitor(recorder))
-    settings = {"rlinf-cloud-edge:cluster": json.dumps(cluster)}
-    if secret is not None:
-        settings["rlinf-cloud-edge:networkSecret"] = secret
-    settings |= {f"rlinf-cloud-edge:{key}": value for key, value in config.items()}
-    pulumi.runtime.set_all_config(settings, ["rlinf-cloud-edge:networkSecret"])
+    names = {name: f"rlinf-cloud-edge:{name}" for name in config}
+    secrets = [names[name] for name in config if name not in plain]
+    pulumi.runtime.set_all_config({names[name]: value for name, value in config.items()}, secrets)
 
     async def program() -> None:
         with contextlib.chdir(folder):
@@ -141,7 +144,10 @@ def _run(
         root = pulumi.runtime.get_root_resource()
         assert isinstance(root, stack.Stack)
         for name, value in root.outputs.items():
-            recorder.exports[name] = await pulumi.Output.from_input(value).future()
+            output = pulumi.Output.from_input(value)
+            recorder.exports[name] = await output.future()
+            if await output.is_secret():
+                recorder.secret_exports.add(name)
 
     try:
         loop.run_until_complete(program())

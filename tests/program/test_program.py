@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -83,18 +84,72 @@ def test_repair_reaches_every_command() -> None:
     assert all(before[name] != after[name] for name in before)
 
 
-def test_a_host_at_another_address_is_another_host() -> None:
+def replaced(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    return {name for name in before if before[name]["triggers"] != after[name]["triggers"]}
+
+
+OTHER_HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPZiiLYGu7WvGcoIquggsIuPnw07YCXXts3HJY5i5KZg"
+
+
+@pytest.mark.parametrize(
+    ("settings", "marked"),
+    [
+        ({"env": {"CAMERA": "1"}}, {"edge-1-ray", "cloud-1-gate"}),
+        ({"gpus": 0}, set[str]()),
+        ({"group": "robots"}, {"cloud-1-gate"}),
+    ],
+)
+def test_a_preview_shows_the_commands_whose_settings_wait_for_others(
+    settings: dict[str, Any], marked: set[str]
+) -> None:
     raw = guide()
     before = run_program(raw).commands
-    raw["edges"][0]["ssh"]["address"] = "192.168.1.21"
+    raw["edges"][0].update(settings)
+    for component in raw["rlinf"]["component_placement"].values():
+        if component["node_group"] == "edge":
+            component["node_group"] = settings.get("group", "edge")
     after = run_program(raw).commands
-    changed = {name for name in before if before[name]["triggers"] != after[name]["triggers"]}
-    assert changed == {"edge-1-prepare", "edge-1-overlay", "edge-1-ray"}
+    assert {name for name in before if before[name]["create"] != after[name]["create"]} == marked
+
+
+EDGE_1 = {"edge-1-prepare", "edge-1-overlay", "edge-1-ray"}
+
+
+def test_a_machine_at_another_address_is_the_same_machine() -> None:
+    raw = guide()
+    before = run_program(raw).commands
+    raw["edges"][0]["ssh"].update(address="192.168.1.21", jump="cloud-1")
+    assert replaced(before, run_program(raw).commands) == set()
+
+
+def test_a_machine_with_another_host_key_is_another_machine() -> None:
+    raw = guide()
+    before = run_program(raw).commands
+    raw["edges"][0]["ssh"]["host_key"] = OTHER_HOST_KEY
+    assert replaced(before, run_program(raw).commands) == EDGE_1
+
+
+def test_a_machine_whose_key_is_not_known_is_told_by_its_address() -> None:
+    raw = guide()
+    del raw["edges"][0]["ssh"]["host_key"]
+    before = run_program(raw).commands
+    raw["edges"][0]["ssh"]["address"] = "192.168.1.21"
+    assert replaced(before, run_program(raw).commands) == EDGE_1
 
 
 def test_the_outputs_are_the_promised_ones() -> None:
     exports = run_program(guide()).exports
-    assert set(exports) == {"overlay_ips", "rlinf_config", "nodes", "ray_address", "launch", "ssh_config", "readme"}
+    assert set(exports) == {
+        "overlay_ips",
+        "rlinf_config",
+        "nodes",
+        "versions",
+        "ray_address",
+        "launch",
+        "ssh_config",
+        "join_scripts",
+        "readme",
+    }
     assert exports["ray_address"] == "10.10.0.10:6379"
 
 
@@ -105,22 +160,6 @@ def test_wrong_settings_end_the_program_before_the_first_resource() -> None:
         run_program(raw, secret=None)
     assert "cluster.edges[0].overlay_ip: 10.10.0.10\n" in refused.value.message
     assert "networkSecret\n" in refused.value.message
-
-
-def test_a_missing_key_file_is_named() -> None:
-    raw = guide()
-    raw["ssh"]["key_file"] = "/nonexistent/id_ed25519"
-    with pytest.raises(Refused) as refused:
-        run_program(raw)
-    assert "ssh.key_file: /nonexistent/id_ed25519\n" in refused.value.message
-    assert "No such file" in refused.value.message
-
-
-def test_a_private_key_in_the_configuration_is_used_for_every_host_as_a_secret() -> None:
-    commands = run_program(guide(), sshPrivateKey="canary-private-key").commands
-    for inputs in commands.values():
-        assert isinstance(inputs["connection"], dict)
-        assert "canary-private-key" in str(plain(inputs["connection"]))
 
 
 def test_stdin_of_a_hostile_setting_is_refused_or_one_line() -> None:

@@ -7,8 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pulumi
+import pytest
+
 from tests.example_settings import direct, guide, guide_with_edges
-from tests.program.harness import Recorder, plain, run_program, settings_of
+from tests.program.harness import FACTS, Recorder, plain, run_program, settings_of
 
 
 def planned(recorder: Recorder, gate: str = "cloud-1-gate") -> list[tuple[int, str, str, str]]:
@@ -255,3 +258,53 @@ class TestFilesOfTheSettings:
         assert settings["RLINF_CONFIG_NAME"] == "ppo"
         assert base64.b64decode(settings["RLINF_CONFIG_BASE64"]).decode() == config
         assert recorder.exports["launch"].endswith("--config-path /etc/rlinf-cloud-edge/rlinf --config-name ppo\n")
+
+
+class TestEnvironments:
+    """Each host's Ray comes from where its own entry, else `cluster.ray`, says."""
+
+    def test_a_hosts_own_wins_as_a_whole(self) -> None:
+        raw = guide_with_edges(2)
+        raw["ray"] = {"venv": "/opt/venv"}
+        raw["edges"][0]["ray"] = {"activate": "source switch_env openvla"}
+        recorder = run_program(raw)
+        named = {
+            host: (settings["RAY_VENV"], settings["RAY_ACTIVATE"])
+            for host in ("cloud-1", "edge-1", "edge-2")
+            for settings in [settings_of(recorder.commands[f"{host}-ray"])]
+        }
+        assert named == {
+            "cloud-1": ("/opt/venv", ""),
+            "edge-1": ("", "source switch_env openvla"),
+            "edge-2": ("/opt/venv", ""),
+        }
+        for host, (venv, activate) in named.items():
+            stdin = str(plain(recorder.commands[f"{host}-prepare"]["stdin"]))
+            assert f"\nRAY_VENV={venv}\n" in stdin
+            assert f"\nRAY_ACTIVATE={activate}\n" in stdin
+
+    def test_nodes_that_differ_are_named_and_no_ray_is_asked_for(self) -> None:
+        recorder = Recorder(facts={"edge-2": FACTS.replace("3.11.2", "3.11.9")})
+        with pytest.raises(pulumi.RunError, match=r"edge-2: Python is 3\.11\.9 there, and 3\.11\.2 on the"):
+            run_program(guide_with_edges(3), recorder=recorder)
+        assert not [name for name in recorder.commands if name.endswith(("-ray", "-gate"))]
+
+    def test_a_node_that_takes_no_part_may_differ(self) -> None:
+        raw = guide_with_edges(3)
+        raw["edges"][1]["enabled"] = False
+        run_program(raw, recorder=Recorder(facts={"edge-2": FACTS.replace("3.11.2", "3.11.9")}))
+
+
+class TestAccelerators:
+    """A host is checked for as many as its entry says, and for none where it says nothing or RLinf does not look."""
+
+    @pytest.mark.parametrize(
+        ("edge", "group", "asked"),
+        [({}, {}, ""), ({"gpus": 2}, {}, "2"), ({"gpus": 0}, {}, "0"), ({"gpus": 2}, {"ignore_hardware": True}, "")],
+    )
+    def test_the_number_reaches_the_checks(self, edge: dict[str, Any], group: dict[str, Any], asked: str) -> None:
+        raw = guide()
+        raw["edges"][0] |= edge
+        raw["rlinf"]["node_groups"] = {"edge": group} if group else {}
+        stdin = str(plain(run_program(raw).commands["edge-1-prepare"]["stdin"]))
+        assert f"\nGPUS={asked}\n" in stdin

@@ -16,6 +16,7 @@ from components.plan import make_plan
 from components.rlinf import render_config
 from config import schema
 from config.load import read
+from config.reach import way_in
 from tests.example_settings import guide
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +53,7 @@ class TestTheExamples:
 
     def test_there_is_one_for_each_way_to_have_hosts(self) -> None:
         names = {path.name.removeprefix("Pulumi.example-").removesuffix(".yaml") for path in EXAMPLES}
-        assert {"existing-hosts", "direct", "two-clouds-four-edges", "franka", "dev", "prod"} <= names
+        assert {"existing-hosts", "direct", "two-clouds-four-edges", "franka", "join", "dev", "prod"} <= names
 
     @pytest.mark.parametrize("path", [*EXAMPLES, ROOT / "config" / "shared.yaml"], ids=lambda path: path.name)
     def test_the_schema_is_named_first_and_accepts_it(self, path: Path) -> None:
@@ -71,10 +72,11 @@ class TestTheExamples:
         cluster, _ = read(document(path)["config"][KEY], ROOT)
         ranges = ("192.0.2.", "198.51.100.", "203.0.113.", "192.168.")
         for host in cluster.hosts:
-            if host.aws is None:
-                assert host.ssh.address is not None
-                assert host.ssh.address.startswith(ranges)
-                assert host.ssh.host_key is not None, "an example shows how hosts are told apart"
+            way = way_in(cluster, host)
+            assert way is None or host.aws is not None or way.host_key is not None, (
+                "an example shows how hosts are told apart"
+            )
+            assert host.ssh.address is None or host.ssh.address.startswith(ranges)
 
     def test_the_first_one_is_the_guides_cluster(self) -> None:
         cluster, _ = read(example("existing-hosts"), ROOT)
@@ -148,6 +150,25 @@ class TestTheSchema:
         name = "rlinf-cloud-edge:networkSecret"
         assert problems({"config": {KEY: guide(), name: "a secret in plain text"}})
         assert problems({"config": {KEY: guide(), name: {"secure": "v1:x"}}}) == []
+
+    def test_a_password_that_settings_name_is_a_secret(self) -> None:
+        raw = guide()
+        raw["edges"][0]["ssh"]["password_secret"] = "robotPassword"
+        name = "rlinf-cloud-edge:robotPassword"
+        assert problems({"config": {KEY: raw, name: {"secure": "v1:x"}}}) == []
+        assert problems({"config": {KEY: raw, name: "a password in plain text"}})
+
+    @pytest.mark.parametrize("jump", ["bootstrap", {"address": "2001:db8::7", "user": "gate"}])
+    def test_a_jump_is_a_name_or_a_bastion(self, jump: object) -> None:
+        raw = guide()
+        raw["edges"][0]["ssh"]["jump"] = jump
+        assert problems({"config": {KEY: raw}}) == []
+
+    @pytest.mark.parametrize("jump", [7, {"user": "gate"}, {"address": "a", "jump": "b"}, "Not A Name"])
+    def test_what_is_neither_is_marked(self, jump: object) -> None:
+        raw = guide()
+        raw["edges"][0]["ssh"]["jump"] = jump
+        assert problems({"config": {KEY: raw}})
 
     @pytest.mark.parametrize(
         "texts",

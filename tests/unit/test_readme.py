@@ -21,6 +21,12 @@ def test_the_inventory_to_start_from_is_right_but_for_the_host_keys() -> None:
     assert [host.name for host in cluster.hosts] == ["bootstrap", "cloud-1", "edge-1"]
 
 
+def test_the_ways_in_that_are_explained_are_settings() -> None:
+    (block,) = re.findall(r"```yaml\n(.*?)```", (CLONE / "docs" / "hosts.md").read_text(encoding="utf-8"), re.DOTALL)
+    cluster = parse(YAML(typ="safe").load(block)["config"]["rlinf-cloud-edge:cluster"])
+    assert [host.name for host in cluster.hosts] == ["bootstrap", "cloud-1", "edge-1"]
+
+
 def test_every_link_to_a_file_leads_somewhere() -> None:
     pages = [CLONE / "README.md", CLONE / "SECURITY.md", *(CLONE / "docs").glob("*.md"), CLONE / "lab" / "README.md"]
     for page in pages:

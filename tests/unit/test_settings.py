@@ -96,7 +96,7 @@ def test_a_jump_host_is_a_host_of_the_cluster() -> None:
     raw["edges"][0]["ssh"]["jump"] = "bastion"
     fault = only_fault(raw)
     assert fault.key == "cluster.edges[0].ssh.jump"
-    assert fault.fix == "write one of: bootstrap, cloud-1"
+    assert fault.fix.startswith("write one of: bootstrap, cloud-1; or a bastion in full: {address: …, user: …,")
 
 
 def test_a_jump_host_is_reached_directly() -> None:
@@ -282,3 +282,23 @@ class TestAllFaultsAtOnce:
             "cluster.edges",
             "cluster.rlinf",
         ]
+
+
+class TestEnvironments:
+    """An existing environment is named in one way."""
+
+    @pytest.mark.parametrize(
+        ("where", "ray", "key"),
+        [
+            ("cluster", {"venv": "/a", "activate": "source a"}, "cluster.ray.activate"),
+            ("edge", {"venv": "/a", "activate": "source a"}, "cluster.edges[0].ray.activate"),
+            ("edge", {}, "cluster.edges[0].ray"),
+            ("edge", {"venv": "a"}, "cluster.edges[0].ray.venv"),
+            ("edge", {"activate": "two\nlines"}, "cluster.edges[0].ray.activate"),
+            ("edge", {"version": "2.60.0"}, "cluster.edges[0].ray.version"),
+        ],
+    )
+    def test_two_ways_none_or_another_key_are_refused(self, where: str, ray: dict[str, str], key: str) -> None:
+        raw = guide()
+        (raw if where == "cluster" else raw["edges"][0])["ray"] = ray
+        assert only_fault(raw).key == key

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from config.load import parse
+from config.models import Credentials
 from config.ranks import ranked
 from config.reach import way_in
 from tests.example_settings import HOST_KEY, direct, guide, guide_with_edges
@@ -82,7 +83,8 @@ class TestJoin:
         cluster = parse(raw)
         way = way_in(cluster, cluster.edges[1])
         assert way is not None
-        assert (way.address, way.port, way.user, way.key_file) == ("10.10.1.3", 2222, "robot", "~/.ssh/robot")
+        assert (way.address, way.port, way.user) == ("10.10.1.3", 2222, "robot")
+        assert way.credentials == Credentials(key_file="~/.ssh/robot")
         assert way.jump is not None
         assert way.jump.address == "192.0.2.9"
 
