@@ -9,6 +9,7 @@ from components.easytier import join_overlay
 from components.edge_host import EdgeHost
 from components.failure import say_nothing_after_the_engine
 from components.join import join_scripts
+from components.machines import create_machines, when_there
 from components.member import MemberArgs
 from components.outputs import Outputs, outputs
 from components.plan import make_plan
@@ -21,10 +22,12 @@ say_nothing_after_the_engine()
 settings = load()
 cluster = settings.cluster
 plan = make_plan(cluster)
-places = {member.name: member for member in plan.members}
-args = {host.name: MemberArgs(settings, plan, host, places[host.name]) for host in cluster.hosts}
 
-# Hosts: checked and equipped, all in parallel.
+# Hosts: machines that exist, or EC2 instances; checked and equipped, all in parallel.
+machines = create_machines(settings)
+there = when_there(cluster, machines)
+later = there.apply(make_plan)
+args = {host.name: MemberArgs(settings, plan, host, plan.member(host.name), machines, later) for host in cluster.hosts}
 bootstraps = [BootstrapVm(args[bootstrap.name]) for bootstrap in cluster.bootstraps]
 cloud = [CloudNode(args[node.name]) for node in cluster.cloud]
 edges = [EdgeHost(args[edge.name]) for edge in cluster.edges]
@@ -40,7 +43,9 @@ ray = start_ray(nodes, overlay)
 gate = open_gate(nodes, ray)
 
 # Outputs: known only once the gate has opened, so that they are never those of a cluster that does not work.
-told = gate.stdout.apply(lambda result: dict(outputs(cluster, plan, settings.base_config, arrived_nodes(result))))
+told = pulumi.Output.all(there, later, gate.stdout).apply(
+    lambda known: dict(outputs(known[0], known[1], settings.base_config, arrived_nodes(known[2])))
+)
 for name in Outputs.__annotations__:
     pulumi.export(name, told[name])
 pulumi.export("join_scripts", join_scripts(nodes))

@@ -66,12 +66,12 @@ def membership_settings(host: MemberHost) -> dict[str, pulumi.Input[str]]:
     return {
         "OVERLAY_IP": host.member.ip,
         "DEVICE": overlay.device,
-        "TOML_BASE64": encoded(render_toml(overlay, host.member)),
+        "TOML_BASE64": host.args.of_place(lambda member: encoded(render_toml(overlay, member))),
         "NETWORK_SECRET": host.args.settings.network_secret,
         "RPC_PORT": str(RPC_PORT),
         "ECHO_PORT": str(ECHO_PORT),
         "BOOTSTRAP_IPS": " ".join(bootstrap.ip for bootstrap in bootstraps),
-        "PEERS": " ".join(host.member.peers),
+        "PEERS": host.args.of_place(lambda member: " ".join(member.peers)),
         "EASYTIER_VERSION": overlay.easytier.version,
     }
 

@@ -64,14 +64,43 @@ _MEANINGS = (
 )
 
 
-def meaning(errors: list[str]) -> str | None:
-    """What errors of pulumi-command say about the way to a host; None where a script has spoken."""
+_OF_A_CREATED_ONE = (
+    (
+        re.compile(r"unable to authenticate|permission denied|no supported methods remain", re.IGNORECASE),
+        (
+            "refuses the login. Check that the SSH agent (`ssh-add -l`) or ssh.key_file holds the private half of "
+            "cluster.aws.public_key (or key_name), and, with aws.ami, ssh.user"
+        ),
+    ),
+    (
+        re.compile(
+            r"host key mismatch|handshake failed|refused|timeout|timed out|deadline exceeded|no route|unreachable"
+            r"|connect failed|failed attempts",
+            re.IGNORECASE,
+        ),
+        (
+            "does not let Pulumi in. Either aws.ssh_from lacks the address that you come from, or its first boot is "
+            "still going on or has failed: `aws ec2 get-console-output` shows it. Then run pulumi up again"
+        ),
+    ),
+)
+"""The same of a machine that this program creates: its host key and its address are right."""
+
+
+def meaning(errors: list[str], *, created: bool = False) -> str | None:
+    """What errors of pulumi-command say about the way to a host; None where a script has spoken.
+
+    Args:
+        errors: the newest first.
+        created: whether this program creates the machine.
+    """
     newest = errors[0] if errors else ""
     if "sudo: a password is required" in newest or "sudo: a terminal is required" in newest:
         return _NO_SUDO
     if "Process exited" in newest or "exit status" in newest:
         return None
-    return next((text for pattern, text in _MEANINGS if pattern.search(newest)), None)
+    known = _OF_A_CREATED_ONE if created else _MEANINGS
+    return next((text for pattern, text in known if pattern.search(newest)), None)
 
 
 _OVER_OVERLAY = (
@@ -80,7 +109,9 @@ _OVER_OVERLAY = (
 )
 
 
-def explain(command: str, host: str, endpoint: str, *, over_overlay: bool = False) -> pulumi.ErrorHook:
+def explain(
+    command: str, host: str, endpoint: str, *, over_overlay: bool = False, created: bool = False
+) -> pulumi.ErrorHook:
     """An error hook that names the host and the fix.
 
     Args:
@@ -88,10 +119,11 @@ def explain(command: str, host: str, endpoint: str, *, over_overlay: bool = Fals
         host: name of the host.
         endpoint: how it is reached.
         over_overlay: whether that is over the overlay.
+        created: whether this program creates the machine.
     """
 
     def hook(args: pulumi.ErrorHookArgs) -> bool:
-        text = meaning(args.errors)
+        text = meaning(args.errors, created=created)
         if text is not None:
             hint = f"{_OVER_OVERLAY}." if over_overlay and "can't be reached" in text else ""
             pulumi.log.error(f"{host} ({endpoint}) {text}.{hint}")

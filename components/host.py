@@ -22,6 +22,7 @@ import pulumi
 from pulumi_command import remote
 
 from components.failure import explain
+from components.machines import Machine
 from config.load import Settings
 from config.models import Bootstrap, RayHost
 from config.ranks import ranked
@@ -31,6 +32,8 @@ SCRIPTS = Path(__file__).parent / "scripts"
 LIBEXEC = "/opt/rlinf-cloud-edge/libexec"
 
 _DIAL_SECONDS = 3
+_CLOUD_INIT_SECONDS = 900
+"""How long the first boot of a machine that we create may take, once its sshd answers."""
 # The pauses of pulumi-command 1.2.1 between two dials: 0.1 s, each half as long again, at most 5 s.
 _FIRST_PAUSE, _PAUSE_GROWTH, _LONGEST_PAUSE = 0.1, 1.5, 5.0
 
@@ -57,13 +60,17 @@ class Host:
     """The account that we log in as, and that Ray runs as."""
     endpoint: str
     """`address:port`, with the jump host where there is one."""
-    identity: str
+    identity: pulumi.Input[str]
     """What makes this machine this machine."""
     connection: remote.ConnectionArgs
     connect_timeout: int
     """Seconds for which dialling is tried."""
     repair: str
     """`cluster.repair`: any new value runs every script again."""
+    machine: Machine | None = None
+    """The machine, where this program creates it."""
+    waits: Sequence[pulumi.Resource] = ()
+    """What must be there before the first login, here or at the jump host."""
     absent: bool = False
     """Whether the machine is gone, or has not joined yet; `connection` is then another host's."""
     port: int = 22
@@ -73,6 +80,8 @@ class Host:
 
     def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
         """Checks the host and installs the scripts and what they need; undone by removing everything."""
+        if self.machine is not None:
+            settings = {**settings, "CLOUD_INIT_LIMIT": str(_CLOUD_INIT_SECONDS)}
         if self.over_overlay:
             settings = {**settings, "REACHED": "overlay"}
         stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
@@ -128,12 +137,23 @@ class Host:
                 opts,
                 pulumi.ResourceOptions(
                     delete_before_replace=True,
+                    depends_on=list(self.waits),
+                    # What is undone on a machine that is about to go is for nobody.
+                    deleted_with=self.machine.resource if self.machine is not None else None,
                     # A jump host that is let to wait has TCP's own limit of about two minutes for a single dial; this
                     # ends the dialling after it. It is longer than all dials take elsewhere, since it would hide
                     # their reason, and it does not end a command that runs.
                     custom_timeouts=pulumi.CustomTimeouts(create=limit, update=limit, delete=limit),
                     hooks=pulumi.ResourceHookBinding(
-                        on_error=[explain(name, self.name, self.endpoint, over_overlay=self.over_overlay)]
+                        on_error=[
+                            explain(
+                                name,
+                                self.name,
+                                self.endpoint,
+                                over_overlay=self.over_overlay,
+                                created=self.machine is not None,
+                            )
+                        ]
                     ),
                 ),
             ),
@@ -155,6 +175,7 @@ class Host:
             opts=pulumi.ResourceOptions.merge(
                 opts,
                 pulumi.ResourceOptions(
+                    depends_on=list(self.waits),
                     ignore_changes=["connection", "create", "delete", "stdin", "triggers", "logging"],
                     retain_on_delete=True,
                     delete_before_replace=True,
@@ -172,27 +193,41 @@ class Host:
         return pulumi.Output.all(**later).apply(lambda told: settings_text({**known, **told}))
 
 
-def make_host(settings: Settings, host: Bootstrap | RayHost) -> Host | None:
-    """The machine of one entry of the settings; None where we never log in to it."""
+def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[str, Machine]) -> Host | None:
+    """The machine of one entry of the settings; None where we never log in to it.
+
+    Args:
+        settings: all of them.
+        host: the entry.
+        machines: host name to the machine that is created for it.
+    """
     cluster = settings.cluster
     way = way_in(cluster, host)
     if way is None:
         return None
     absent = host.lost or (isinstance(host, RayHost) and host.pending)
-    if not absent:
+    machine = machines.get(host.name)
+    if not absent and machine is None:
         _warn_of_strangers(way)
+    used = (way_in(cluster, ranked(cluster)[0]) or way) if absent else way
     return Host(
         name=host.name,
         user=way.user,
         port=way.port,
         endpoint=way.endpoint,
-        identity=way.identity,
-        connection=_connection(settings, (way_in(cluster, ranked(cluster)[0]) or way) if absent else way),
+        identity=way.identity if machine is None else machine.identity,
+        connection=_connection(settings, used, machines),
         connect_timeout=way.connect_timeout,
         repair=cluster.repair or "",
+        machine=machine,
+        waits=[each for name in (used.name, used.jump and used.jump.name) for each in _ready(machines, name)],
         absent=absent,
         over_overlay=isinstance(host, RayHost) and host.join == "overlay",
     )
+
+
+def _ready(machines: Mapping[str, Machine], name: str | None) -> Sequence[pulumi.Resource]:
+    return machines[name].ready if name is not None and name in machines else ()
 
 
 def _warn_of_strangers(way: WayIn) -> None:
@@ -211,10 +246,10 @@ def _warn_of_strangers(way: WayIn) -> None:
 class _Login(TypedDict):
     """What a connection and a jump host have in common."""
 
-    host: str
+    host: pulumi.Input[str]
     port: int
     user: str
-    host_key: str | None
+    host_key: pulumi.Input[str] | None
     private_key: pulumi.Output[str] | None
     private_key_password: pulumi.Output[str] | None
     password: pulumi.Output[str] | None
@@ -222,13 +257,14 @@ class _Login(TypedDict):
     dial_error_limit: int
 
 
-def _login(settings: Settings, way: WayIn) -> _Login:
+def _login(settings: Settings, way: WayIn, machines: Mapping[str, Machine]) -> _Login:
+    machine = machines.get(way.name)
     proof = settings.proofs[way.credentials]
     return _Login(
-        host=way.address,
+        host=way.address if machine is None else machine.address,
         port=way.port,
         user=way.user,
-        host_key=way.host_key,
+        host_key=way.host_key if machine is None else machine.host_key,
         private_key=proof.private_key,
         private_key_password=proof.key_passphrase,
         password=proof.password,
@@ -237,9 +273,9 @@ def _login(settings: Settings, way: WayIn) -> _Login:
     )
 
 
-def _connection(settings: Settings, way: WayIn) -> remote.ConnectionArgs:
-    proxy = remote.ProxyConnectionArgs(**_login(settings, way.jump)) if way.jump else None
-    return remote.ConnectionArgs(**_login(settings, way), proxy=proxy)
+def _connection(settings: Settings, way: WayIn, machines: Mapping[str, Machine]) -> remote.ConnectionArgs:
+    proxy = remote.ProxyConnectionArgs(**_login(settings, way.jump, machines)) if way.jump else None
+    return remote.ConnectionArgs(**_login(settings, way, machines), proxy=proxy)
 
 
 def settings_text(settings: Mapping[str, str]) -> str:

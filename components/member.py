@@ -6,13 +6,14 @@ wait for other hosts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 from pulumi_command import remote
 
 from components.host import Host, make_host
+from components.machines import Machine
 from components.plan import Member, Plan, RayPorts
 from config.defaults import RPC_PORT
 from config.load import Settings
@@ -30,6 +31,16 @@ class MemberArgs:
     """The host's entry in the settings."""
     member: Member
     """The host's place in the plan."""
+    machines: Mapping[str, Machine]
+    """Host name to the machine that is created for it."""
+    later: pulumi.Output[Plan]
+    """The plan once all addresses are known."""
+
+    def of_place(self, make: Callable[[Member], str]) -> pulumi.Input[str]:
+        """A text about the host's place in the plan: known at once, unless addresses are still to be given out."""
+        if not self.machines:
+            return make(self.member)
+        return self.later.apply(lambda plan: make(plan.member(self.member.name)))
 
 
 class MemberHost(pulumi.ComponentResource):
@@ -53,7 +64,7 @@ class MemberHost(pulumi.ComponentResource):
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
         self.checks = prepare
-        self._host = make_host(args.settings, args.host)
+        self._host = make_host(args.settings, args.host, args.machines)
         self._prepared: remote.Command | None = None
         if args.member.state == "pending":
             pulumi.log.warn(pending(args.member), self)

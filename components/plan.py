@@ -7,6 +7,8 @@ managers live on rank 0, so the first cloud node that takes part is head, rank 0
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,6 +109,14 @@ class Plan:
     ports: RayPorts
     direct: bool
     """Whether the nodes reach each other without an overlay."""
+
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, Member]:
+        return {member.name: member for member in self.members}
+
+    def member(self, name: str) -> Member:
+        """A host's place."""
+        return self._by_name[name]
 
     @property
     def bootstraps(self) -> tuple[Member, ...]:

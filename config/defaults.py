@@ -36,3 +36,23 @@ PINNED_PORTS = {
     "Ray Client": range(23000, 24000),
 }
 """What listens on every host at ports that no setting moves: they lie below Linux's ephemeral range (32768 and up)."""
+
+AwsImage = Literal["debian", "ubuntu", "deep-learning"]
+IMAGE_PARAMETERS: dict[AwsImage, dict[Architecture, str]] = {
+    "debian": {
+        "x86_64": "/aws/service/debian/release/12/latest/amd64",
+        "aarch64": "/aws/service/debian/release/12/latest/arm64",
+    },
+    "ubuntu": {
+        "x86_64": "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id",
+        "aarch64": "/aws/service/canonical/ubuntu/server/24.04/stable/current/arm64/hvm/ebs-gp3/ami-id",
+    },
+    "deep-learning": {
+        "x86_64": "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id",
+        "aarch64": "/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id",
+    },
+}
+"""Public SSM parameters, each with the id of the current image: of Debian 12, which the lab's hosts run, Ubuntu 24.04,
+and the Deep Learning Base AMI with NVIDIA's driver on Ubuntu 24.04."""
+IMAGE_USERS: dict[AwsImage, str] = {"debian": "admin", "ubuntu": "ubuntu", "deep-learning": "ubuntu"}
+"""The account that an image lets in by the key pair."""

@@ -18,6 +18,7 @@ from config import credentials
 from config.base_config import BaseConfig, read_base_config
 from config.faults import Fault, SettingsError, from_validation
 from config.models import Cluster, Credentials
+from config.public_key import read_public_key
 from config.rules import faults_of, faults_of_secret
 from config.salvage import in_doubt, salvaged
 from config.shared import extended
@@ -55,6 +56,9 @@ class Settings:
     """EasyTier's network secret; Ray's token is derived from it. Always a Pulumi secret."""
     proofs: Mapping[Credentials | None, Proof]
     """Credentials of a login to what it proves itself with: Pulumi secrets."""
+    public_key: str | None
+    """The public half of the key that Pulumi logs in with, for the key pair of instances that are created; None where
+    no such key pair is made."""
 
 
 def load() -> Settings:
@@ -73,6 +77,7 @@ def load() -> Settings:
         proofs, faults = credentials.read_credentials(cluster, config.get, _is_secret)
         if faults:
             raise SettingsError(faults)
+        public_key = read_public_key(cluster)
     except SettingsError as error:
         message = f"{pulumi.get_stack()}: {error}"
         pulumi.log.error(message)
@@ -82,6 +87,7 @@ def load() -> Settings:
         base_config=base,
         network_secret=config.require_secret("networkSecret"),
         proofs={given: _hidden(proof) for given, proof in proofs.items()},
+        public_key=public_key,
     )
 
 

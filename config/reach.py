@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from config.defaults import IMAGE_USERS
+from config.instance import CONNECT_TIMEOUT, instance_of
 from config.models import Bastion, Bootstrap, Cluster, Credentials, Login, RayHost
 
 
@@ -68,36 +70,45 @@ def way_in(cluster: Cluster, host: Bootstrap | RayHost) -> WayIn | None:
     given = host.ssh
     if isinstance(host, RayHost) and host.join == "overlay":
         via = next((bootstrap for bootstrap in cluster.bootstraps if not bootstrap.lost), None)
-        return _way(cluster, given, str(host.overlay_ip), host.name, _directly(cluster, via))
-    if given.address is None:
+        return _way(cluster, given, str(host.overlay_ip), host, _directly(cluster, via))
+    address = _own_address(host)
+    if address is None:
         return None
     if isinstance(given.jump, Bastion):
         jump = _way(cluster, given.jump, given.jump.address, None, None)
     else:
         jump = _directly(cluster, next((other for other in cluster.hosts if other.name == given.jump), None))
-    return _way(cluster, given, given.address, host.name, jump)
+    return _way(cluster, given, address, host, jump)
 
 
 def _directly(cluster: Cluster, host: Bootstrap | RayHost | None) -> WayIn | None:
     """The way in to a jump host, which has no jump of its own."""
-    if host is None or host.ssh.address is None:
+    address = _own_address(host) if host is not None else None
+    if host is None or address is None:
         return None
-    return _way(cluster, host.ssh, host.ssh.address, host.name, None)
+    return _way(cluster, host.ssh, address, host, None)
 
 
-def _way(cluster: Cluster, given: Login, address: str, name: str | None, jump: WayIn | None) -> WayIn:
+def _own_address(host: Bootstrap | RayHost) -> str | None:
+    """The address of a host; until it is known, something that stands for that of one that is created here."""
+    return host.ssh.address or (f"{host.name}'s elastic IP" if host.aws is not None else None)
+
+
+def _way(cluster: Cluster, given: Login, address: str, host: Bootstrap | RayHost | None, jump: WayIn | None) -> WayIn:
     default = cluster.ssh
-    user, port = given.user or default.user, given.port or default.port
+    created = instance_of(cluster, host) if host is not None else None
+    image_user = IMAGE_USERS[created.image] if created is not None and created.image is not None else None
+    user, port = given.user or image_user or default.user, given.port or default.port
     return WayIn(
-        name=name or f"{user}@{endpoint(address, port)}",
+        name=host.name if host is not None else f"{user}@{endpoint(address, port)}",
         address=address,
         port=port,
         user=user,
         host_key=given.host_key,
         credentials=given.credentials or default.credentials,
-        connect_timeout=given.connect_timeout or default.connect_timeout,
+        connect_timeout=given.connect_timeout or (CONNECT_TIMEOUT if created else default.connect_timeout),
         jump=jump,
-        is_bastion=name is None,
+        is_bastion=host is None,
     )
 
 

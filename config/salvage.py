@@ -52,6 +52,9 @@ def in_doubt(fault: Fault, reported: Iterable[Fault]) -> bool:
     for other in reported:
         if _within(fault.key, other.key) or _within(other.key, fault.key):
             return True
+        # What a host does not say itself, it takes from the settings of all.
+        if fault.key.endswith(".aws.ssh_from") and other.key.startswith("cluster.aws.ssh_from"):
+            return True
         if is_placement and any(_about(name, other.key) for name in decisive):
             return True
     return False

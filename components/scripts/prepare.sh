@@ -20,6 +20,8 @@ RAY_VERSION='' RAY_PYTHON='' RAY_VENV='' RAY_ACTIVATE='' RAY_PORTS='' RAY_INDEX_
 RAY_LOCK_URL='' RAY_LOCK_SHA256=''
 # shellcheck disable=SC2034
 UV_VERSION='' UV_URL='' UV_SHA256_X86_64='' UV_SHA256_AARCH64=''
+# Seconds that the first boot of a machine may take which was created for this cluster.
+CLOUD_INIT_LIMIT=''
 
 faults=()
 activated_python=''
@@ -30,7 +32,7 @@ main() {
   read_settings EASYTIER_VERSION EASYTIER_URL EASYTIER_SHA256_X86_64 EASYTIER_SHA256_AARCH64 \
     EASYTIER_IF_PRESENT OVERLAY_PORT RPC_PORT ADDRESS DEVICE REACHED GPUS \
     RAY_VERSION RAY_PYTHON RAY_VENV RAY_ACTIVATE RAY_PORTS RAY_INDEX_URL RAY_FIND_LINKS RAY_USER RAY_LOCK_URL RAY_LOCK_SHA256 \
-    UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64
+    UV_VERSION UV_URL UV_SHA256_X86_64 UV_SHA256_AARCH64 CLOUD_INIT_LIMIT
   case $action in
     up) up ;;
     down) down ;;
@@ -41,8 +43,11 @@ main() {
 up() {
   local architecture fresh=true
   architecture=$(uname -m)
+  wait_for_first_boot
   say "$HOST: checking"
   check "$architecture"
+  # By itself no reason to stop: what it was to install may be there by now.
+  if ((${#faults[@]})) && [[ -n $first_boot ]]; then fault "$first_boot"; fi
   if ((${#faults[@]})); then
     fail "this host can't take part yet; nothing was changed on it:$(printf '\n  - %s' "${faults[@]}")"
   fi
@@ -61,6 +66,27 @@ up() {
   # Only what could be told to the end is recorded.
   trap - EXIT
 }
+
+# What went wrong in the first boot; cloud-init says it until the machine boots again.
+first_boot=''
+
+# sshd answers before cloud-init has installed what the checks look for.
+wait_for_first_boot() {
+  local code=0
+  if [[ -z $CLOUD_INIT_LIMIT ]] || ! command -v cloud-init >/dev/null; then return; fi
+  say "$HOST: waiting for the end of its first boot (cloud-init)"
+  timeout "$CLOUD_INIT_LIMIT" cloud-init status --wait >/dev/null 2>&1 || code=$?
+  case $code in
+    0 | 2) ;; # 2: done, with warnings
+    124) fail "its first boot has not ended after $CLOUD_INIT_LIMIT s: $(cloud_init_says). See /var/log/cloud-init.log there, and run pulumi up again" ;;
+    *)
+      first_boot="its first boot failed: $(cloud_init_says); see /var/log/cloud-init-output.log there"
+      say "$HOST: warning: $first_boot"
+      ;;
+  esac
+}
+
+cloud_init_says() { cloud-init status --long 2>&1 | tr -s '\n' ' ' | cut -c -600; }
 
 undo() {
   (($1 == 0)) || remove_all

@@ -5,6 +5,7 @@ need more than one field of the tree are in `config/rules`; how Pulumi's configu
 `config/load.py`.
 """
 
+from config.models.aws import Aws, AwsChoices, AwsDefaults, RootVolume, Spot, Vpc
 from config.models.base import Hidden, Model
 from config.models.cluster import Cluster
 from config.models.environment import RayEnvironment
@@ -17,6 +18,9 @@ from config.models.release import EasyTierRelease, RayLock, UvRelease
 from config.models.rlinf import EnvConfig, NodeGroup, PlacementOnGroup, Rlinf
 
 __all__ = [
+    "Aws",
+    "AwsChoices",
+    "AwsDefaults",
     "Bastion",
     "Bootstrap",
     "CloudNode",
@@ -43,8 +47,11 @@ __all__ = [
     "RayLock",
     "Rlinf",
     "Robot",
+    "RootVolume",
+    "Spot",
     "Ssh",
     "SshDefaults",
     "Turtle2",
     "UvRelease",
+    "Vpc",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from config.models.aws import AwsDefaults
 from config.models.base import DeviceName, Line, Model
 from config.models.environment import RayEnvironment
 from config.models.hosts import Bootstrap, Bootstraps, CloudNode, EdgeHost, RayHost
@@ -21,6 +22,8 @@ class Cluster(Model):
     objects are merged key by key, lists and all else are replaced."""
     ssh: SshDefaults = SshDefaults()
     """Defaults for every host's `ssh`."""
+    aws: AwsDefaults | None = None
+    """Defaults for every host's `aws`, and what they share."""
     overlay: Overlay | None = None
     """The EasyTier network; `{}` takes all defaults. Left out is direct mode: every node already reaches every
     other."""

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from config.models.aws import Aws
 from config.models.base import (
     DeviceName,
     HostName,
@@ -27,8 +28,10 @@ class Host(Model):
 
     overlay_ip: IPv4Address | None = None
     """The host's fixed address in the overlay; needed unless there is none (direct mode)."""
+    aws: Aws | None = None
+    """The host is created on EC2, and goes with its entry."""
     ssh: Ssh = Ssh()
-    """How we log in to the host: at its `address`; with `join`, over the overlay."""
+    """How we log in to the host: at its `address`, or at that of the instance; with `join`, over the overlay."""
     public_address: Address | None = None
     """Address at which the other hosts reach this one without the overlay. A bootstrap's defaults to its
     `ssh.address`; a cloud node that has one becomes a further peer of every edge, so that traffic need not pass

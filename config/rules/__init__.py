@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from config.faults import Fault
 from config.models import Cluster
-from config.rules import addresses, groups, names, ray, reach, rlinf, ssh
+from config.rules import addresses, aws, groups, names, ray, reach, rlinf, ssh
 from config.rules.secret import faults_of_secret
 
 __all__ = ["faults_of", "faults_of_secret"]
@@ -23,4 +23,5 @@ def faults_of(cluster: Cluster) -> list[Fault]:
         *groups.faults(cluster),
         *rlinf.faults(cluster),
         *ray.faults(cluster),
+        *aws.faults(cluster),
     ]

@@ -22,6 +22,7 @@ def ways(host: Bootstrap | RayHost) -> dict[str, bool]:
     """Key to whether it is given, of all keys that say how a host is reached."""
     return {
         "ssh.address": host.ssh.address is not None,
+        "aws": host.aws is not None,
         "join": isinstance(host, RayHost) and host.join is not None,
     }
 

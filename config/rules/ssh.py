@@ -31,13 +31,14 @@ def _host_keys(cluster: Cluster) -> Iterator[Fault]:
 
 
 def _host_key(key: str, way: WayIn) -> Iterator[Fault]:
-    if way.host_key is not None and not _is_public_key(way.host_key):
+    if way.host_key is not None and not is_public_key(way.host_key):
         rule = "must be a public key as in known_hosts, without the address: `ssh-ed25519 AAAA...`"
         fix = f"print it with: {way.show_host_key}, and compare it on the host"
         yield Fault(f"{key}.host_key", shown(way.host_key), rule, fix)
 
 
-def _is_public_key(text: str) -> bool:
+def is_public_key(text: str) -> bool:
+    """Whether a text is a public key as OpenSSH writes it: type, key, and perhaps a comment."""
     kind, _, rest = text.partition(" ")
     blob = rest.partition(" ")[0]
     try:
@@ -66,7 +67,7 @@ def _jumps(cluster: Cluster) -> Iterator[Fault]:
         elif by_name[jump].ssh.jump is not None:
             rule = f"a jump host is reached directly; {jump} itself is reached {_through(by_name[jump])}"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host that has no jump of its own")
-        elif by_name[jump].ssh.address is None:
+        elif getattr(by_name[jump], "join", None) is not None:
             rule = f"a jump host is reached directly; {jump} itself joins by a script"
             yield Fault(f"{key}.ssh.jump", jump, rule, "jump through a host with an ssh.address")
         elif by_name[jump].lost and not host.lost:

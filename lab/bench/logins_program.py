@@ -9,7 +9,7 @@ from config.load import load
 LOGINS = 32
 
 settings = load()
-hosts = [host for edge in settings.cluster.edges if (host := make_host(settings, edge)) is not None]
+hosts = [host for edge in settings.cluster.edges if (host := make_host(settings, edge, {})) is not None]
 commands = [
     remote.Command(
         f"login-{index}",

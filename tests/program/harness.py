@@ -11,11 +11,11 @@ import contextlib
 import contextvars
 import json
 import runpy
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import pulumi
 from pulumi.runtime import mocks, stack
@@ -25,6 +25,19 @@ PROGRAM = Path(__file__).parents[2] / "__main__.py"
 SECRET = "canary-network-secret"
 
 FACTS = "ready architecture=x86_64 easytier=2.6.4 ray=2.60.0 python=3.11.2 venv=/opt/rlinf-cloud-edge/ray"
+
+
+def created(args: mocks.MockResourceArgs) -> dict[str, Any]:
+    """What a resource has that its provider gives it."""
+    match args.typ:
+        case "aws:ec2/eip:Eip":
+            return {"publicIp": f"203.0.113.{100 + len(args.name)}", "allocationId": f"eipalloc-{args.name}"}
+        case "pulumi-python:dynamic/cloudedge:HostKey":
+            return {"private_key": f"canary-host-key of {args.name}", "public_key": f"ssh-ed25519 AAAA{args.name}"}
+        case "pulumi-python:dynamic/cloudedge:Launch":
+            return {"kept": args.inputs["offered"]}
+        case _:
+            return {}
 
 
 @dataclass
@@ -38,6 +51,10 @@ class Recorder(mocks.Mocks):
     """Name to the options of every registered resource, with the names of those it depends on."""
     exports: dict[str, Any] = field(default_factory=dict[str, Any])
     """The stack's outputs."""
+    answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = field(
+        default_factory=dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
+    )
+    """Function of a provider to what answers it; any other is one that the program has no need for."""
     secret_exports: set[str] = field(default_factory=set[str])
     """Names of those that are secret."""
 
@@ -48,10 +65,13 @@ class Recorder(mocks.Mocks):
             host, _, step = args.name.rpartition("-")
             line = self.facts.get(host, FACTS) if step == "prepare" else f"done {args.name}"
             outputs |= {"stdout": f"{line}\n", "stderr": ""}
+        outputs |= created(args)
         return f"{args.name}-id", outputs
 
-    def call(self, args: mocks.MockCallArgs) -> NoReturn:
-        raise AssertionError(f"the program calls {args.token}, which it has no need for")
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        if args.token not in self.answers:
+            raise AssertionError(f"the program calls {args.token}, which it has no need for")
+        return self.answers[args.token](args.args), []
 
     @property
     def commands(self) -> dict[str, dict[str, Any]]:
@@ -70,6 +90,10 @@ class Monitor(mocks.MockMonitor):
         self.recorder.requests[request.name] = {
             "retainOnDelete": request.retainOnDelete,
             "ignoreChanges": list(request.ignoreChanges),
+            "deletedWith": request.deletedWith.rpartition("::")[2],
+            "replaceOnChanges": list(request.replaceOnChanges),
+            "deleteBeforeReplace": request.deleteBeforeReplace,
+            "additionalSecretOutputs": list(request.additionalSecretOutputs),
             "dependencies": [urn.rpartition("::")[2] for urn in request.dependencies],
         }
         return super().RegisterResource(request)

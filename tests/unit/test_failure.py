@@ -28,6 +28,20 @@ def test_an_error_on_the_way_is_explained(error: str) -> None:
     assert ERRORS[error] in str(meaning([error]))
 
 
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        ("after 93 failed attempts: dial tcp 203.0.113.9:22: i/o timeout", "aws.ssh_from"),
+        ("after 93 failed attempts: ssh: handshake failed: EOF", "get-console-output"),
+        ("ssh: handshake failed: ssh: unable to authenticate, attempted methods [none]", "cluster.aws.public_key"),
+    ],
+)
+def test_a_machine_that_is_created_has_settings_of_its_own_to_look_at(error: str, text: str) -> None:
+    told = str(meaning([error], created=True))
+    assert text in told
+    assert "ssh.host_key" not in told
+
+
 def test_what_a_script_says_is_not_talked_over() -> None:
     assert meaning(['Process exited with status 1: running "exec bash -s -- up":\nedge-1: refused to listen']) is None
     assert meaning([]) is None

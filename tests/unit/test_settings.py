@@ -26,7 +26,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one() -> None:
     raw["edges"][0]["overlayip"] = "10.10.0.12"
     fault = only_fault(raw)
     assert fault.key == "cluster.edges[0].overlayip"
-    assert fault.fix.startswith("write `overlay_ip`; the keys here are: address, device, enabled, env")
+    assert fault.fix.startswith("write `overlay_ip`; the keys here are: address, aws, device, enabled, env")
 
 
 def test_a_missing_key_is_named_with_what_it_is_for() -> None:

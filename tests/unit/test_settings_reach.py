@@ -33,7 +33,7 @@ class TestOneWay:
             raw["edges"][0]["ssh"] = ssh
         fault = only_fault(raw)
         assert fault.key == "cluster.edges[0].ssh.address"
-        assert "ssh.address or join" in fault.rule
+        assert "ssh.address or aws or join" in fault.rule
 
     def test_a_host_with_two_is_refused(self) -> None:
         raw = guide()

@@ -8,7 +8,7 @@ from config.load import load
 
 settings = load()
 for entry in settings.cluster.nodes:
-    host = make_host(settings, entry)
+    host = make_host(settings, entry, {})
     assert host is not None, f"{entry.name} is not logged in to"
     note = f"tee -a {entry.env['JOURNAL']} > /dev/null && echo"
     remote.Command(

@@ -1,0 +1,145 @@
+"""A cluster whose bootstrap and cloud node are created on AWS, in the lab's AWS world: its instances are booted hosts.
+
+The edge is a host that exists. What AWS refuses is in `tests/contract/test_aws_program.py`, where no host need boot.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+
+from lab import session
+from lab.aws_world.access import endpoint
+from lab.stack import NAME, Stack, copy_program
+from tests.lab.cluster_fixtures import ok, service_pids
+
+pytestmark = pytest.mark.root
+
+EDGE = "cloud-1"
+"""The lab's host that is the edge: one with an address of its own, which a bootstrap on AWS need not be a way to."""
+
+
+def cluster_on_aws(stack: Stack) -> dict[str, Any]:
+    """The lab's inventory with bootstrap and cloud node created, and the lab's cloud node as the edge."""
+    cluster = stack.lab.inventory()["cluster"]
+    edge = cluster["cloud"][0]
+    del edge["public_address"]
+    public_key = ok(stack.lab.run("ssh-add", "-L")).splitlines()[0]
+    return cluster | {
+        "aws": {"public_key": public_key, "ssh_from": ["203.0.113.0/24"], "vpc": {}},
+        "bootstrap": {"overlay_ip": "10.10.0.1", "aws": {"instance_type": "t3.small"}},
+        "cloud": [{"name": "trainer", "overlay_ip": "10.10.0.50", "aws": {"instance_type": "m5.large"}}],
+        "edges": [edge | {"name": "edge-1", "group": "edge"}],
+        "rlinf": {
+            "component_placement": {
+                "actor": {"node_group": "cloud", "placement": 0},
+                "rollout": {"node_group": "edge", "placement": 0},
+            }
+        },
+    }
+
+
+@contextmanager
+def stack_on_aws(folder: Path, suffix: str) -> Generator[tuple[Stack, Any], None, None]:
+    """A lab with an AWS world and a stack that has settings and nothing else yet; and a client of the account."""
+    with session.running(session.name_for_tests(suffix), edges=1, clouds=1, aws=True) as lab:
+        stack = Stack(copy_program(folder), lab)
+        stack.create(secret=f"canary-{secrets.token_hex(16)}")
+        stack.settings(cluster_on_aws(stack))
+        with endpoint(lab.name) as url:
+            account = botocore.session.Session()
+            account.set_credentials("lab", "lab")
+            yield stack, account.create_client("ec2", region_name="us-east-1", endpoint_url=url)
+
+
+def instances(ec2: Any) -> dict[str, dict[str, Any]]:
+    """Host to its instance, of those that are not terminated."""
+    found: dict[str, dict[str, Any]] = {}
+    for reservation in ec2.describe_instances()["Reservations"]:
+        for each in reservation["Instances"]:
+            if each["State"]["Name"] != "terminated":
+                name = next(tag["Value"] for tag in each["Tags"] if tag["Key"] == "Name")
+                found[name.removeprefix(f"{NAME}-")] = each
+    return found
+
+
+def left(ec2: Any) -> list[Any]:
+    """What carries our tags in the account."""
+    ours = [{"Name": "tag:rlinf-cloud-edge:stack", "Values": [NAME]}]
+    return [
+        *instances(ec2),
+        *ec2.describe_volumes(Filters=ours)["Volumes"],
+        *ec2.describe_addresses(Filters=ours)["Addresses"],
+        *ec2.describe_security_groups(Filters=ours)["SecurityGroups"],
+        *ec2.describe_vpcs(Filters=ours)["Vpcs"],
+        *ec2.describe_key_pairs(Filters=ours)["KeyPairs"],
+    ]
+
+
+def test_from_an_empty_account_to_a_head_in_the_overlay_and_back(tmp_path: Path) -> None:
+    with stack_on_aws(tmp_path, "-ec2") as (stack, ec2):
+        stack.up()
+        assert [row["name"] for row in stack.outputs()["nodes"]] == ["bootstrap", "trainer", "edge-1"]
+        assert "num_nodes: 2" in stack.outputs()["rlinf_config"]
+        assert "unchanged" in stack.up()
+        began = time.monotonic()
+        stack.pulumi("destroy", "--yes", "--skip-preview")
+        assert time.monotonic() - began < 60
+        assert left(ec2) == []
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Stack, Any], None, None]:
+    """A cluster that is up."""
+    with stack_on_aws(tmp_path_factory.mktemp("aws"), "-ec2l") as (stack, ec2):
+        stack.up()
+        yield stack, ec2
+
+
+@pytest.mark.long
+class TestAnInstance:
+    """It may be stopped, be another one or be terminated by somebody else: the others stay as they are."""
+
+    def test_stopped_and_started_it_is_back_at_its_address(self, running: tuple[Stack, Any]) -> None:
+        stack, ec2 = running
+        before = instances(ec2)["trainer"]
+        ec2.stop_instances(InstanceIds=[before["InstanceId"]])
+        ec2.get_waiter("instance_stopped").wait(InstanceIds=[before["InstanceId"]])
+        ec2.start_instances(InstanceIds=[before["InstanceId"]])
+        after = instances(ec2)["trainer"]
+        assert after["PublicIpAddress"] == before["PublicIpAddress"]
+        assert "unchanged" in stack.up()
+        cluster = cluster_on_aws(stack)
+        cluster["repair"] = "after the stop"
+        stack.settings(cluster)
+        stack.up()  # every script checks its part, and the gate opens again
+
+    def test_another_type_is_another_one_in_its_place_and_the_edge_goes_on(self, running: tuple[Stack, Any]) -> None:
+        stack, ec2 = running
+        before, edge = instances(ec2), service_pids(stack, EDGE)
+        cluster = cluster_on_aws(stack)
+        cluster["repair"] = "after the stop"
+        cluster["cloud"][0]["aws"]["instance_type"] = "m5.xlarge"
+        stack.settings(cluster)
+        told = stack.up()
+        after = instances(ec2)
+        assert "edge-1-overlay" not in told
+        assert after["bootstrap"]["InstanceId"] == before["bootstrap"]["InstanceId"]
+        assert after["trainer"]["InstanceId"] != before["trainer"]["InstanceId"]
+        assert after["trainer"]["PublicIpAddress"] == before["trainer"]["PublicIpAddress"]
+        assert service_pids(stack, EDGE)["rlinf-easytier.service"] == edge["rlinf-easytier.service"]
+
+    def test_terminated_by_somebody_else_they_are_forgotten_in_bounded_time(self, running: tuple[Stack, Any]) -> None:
+        stack, ec2 = running
+        ec2.terminate_instances(InstanceIds=[each["InstanceId"] for each in instances(ec2).values()])
+        began = time.monotonic()
+        stack.pulumi("destroy", "--yes", "--skip-preview")
+        assert time.monotonic() - began < 60
+        assert left(ec2) == []
