@@ -29,7 +29,7 @@ def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:
     hosts = [host for host in hosts if host.is_ours]
     if hosts[0].args.plan.direct:
         return {host.member.name: host.prepared for host in hosts}
-    there = [host for host in hosts if host.member.state not in {"lost", "pending"} and not host.is_over_overlay]
+    there = [host for host in hosts if not host.member.is_absent and not host.is_over_overlay]
     first, *others = (host for host in there if host.member.role == "bootstrap")
     # Waiting for a bootstrap is waiting for all checks, too; naming them once more would make N × N dependencies.
     joined = {first.member.name: _membership(first, [host.prepared for host in there])}
@@ -38,7 +38,7 @@ def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:
     bootstraps = list(joined.values())
     for host in hosts:
         if host.member.name not in joined:
-            waits = bootstraps if host.member.state not in {"lost", "pending"} else []
+            waits = bootstraps if not host.member.is_absent else []
             prepared = host.prepare(waits) if host.is_over_overlay else host.prepared
             joined[host.member.name] = _membership(host, [prepared, *waits])
     return joined

@@ -99,6 +99,16 @@ class Member:
     listens: bool = True
     """Whether EasyTier listens for others there; a host that joins is asked for no port."""
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether nobody can log in: the host is gone, or has not joined yet."""
+        return self.state in {"lost", "pending"}
+
+    @property
+    def runs_ray(self) -> bool:
+        """Whether Ray is to run there by now."""
+        return self.state in {"enabled", "joined"}
+
 
 @dataclass(frozen=True)
 class Plan:

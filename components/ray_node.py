@@ -31,9 +31,9 @@ def start_ray(nodes: Sequence[RayMember], overlay: Mapping[str, remote.Command])
     for node in nodes:
         if not node.is_ours or node is head:
             continue
-        if node.member.state in {"lost", "pending"}:
+        if node.member.is_absent:
             _ray(node, head, [])
-        elif node.member.state in {"enabled", "joined"}:
+        elif node.member.runs_ray:
             running[node.member.rank] = _ray(node, head, [overlay[node.member.name], running[0]])
     return {member.name: running[member.rank] for member in head.args.plan.nodes if member.rank in running}
 
@@ -64,7 +64,7 @@ def _same_versions(nodes: Sequence[RayMember]) -> pulumi.Input[None]:
     """
     if pulumi.runtime.is_dry_run():
         return None
-    enabled = [node for node in nodes if node.is_ours and node.member.state in {"enabled", "joined"}]
+    enabled = [node for node in nodes if node.is_ours and node.member.runs_ray]
 
     def compare(facts: Sequence[str]) -> None:
         found = differences({node.member.name: line for node, line in zip(enabled, facts, strict=True)})

@@ -14,6 +14,7 @@ import pytest
 
 from lab.command_plugin import SUBSTITUTE
 from lab.paths import Cache
+from lab.toolchain import pulumi_cli
 from tests.contract.aws_fixtures import aws_endpoint, aws_plugin, world
 from tests.contract.command_harness import Provider
 from tests.contract.command_sshd import Key, Keyring, Sshd, free_port
@@ -32,6 +33,12 @@ def command_plugin() -> Path:
         return Path(given)
     cache = Cache.from_environment()
     return SUBSTITUTE.materialize(cache.plugin(SUBSTITUTE.name), cache.uv)
+
+
+@pytest.fixture(scope="session")
+def bin_dirs() -> list[Path]:
+    """Pulumi's CLI and its language host."""
+    return list(pulumi_cli.ensure(Cache.from_environment()).bin_dirs)
 
 
 @pytest.fixture(scope="module")

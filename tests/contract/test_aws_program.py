@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.paths import Cache
+from lab.aws_plugin import SUBSTITUTE
 from lab.stack import copy_program
-from lab.toolchain import pulumi_cli
 from tests.contract import aws_fixtures, command_stack
 from tests.program.aws_account import guide_on_aws
 
@@ -108,18 +107,20 @@ NOTHING: dict[str, list[Any]] = {
 
 @pytest.fixture(scope="module")
 def account(
-    aws_plugin: Path, aws_endpoint: str, command_plugin: Path, tmp_path_factory: pytest.TempPathFactory
+    aws_plugin: Path,
+    aws_endpoint: str,
+    command_plugin: Path,
+    bin_dirs: list[Path],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Generator[Account, None, None]:
     """A stack without anything yet."""
     folder, home = tmp_path_factory.mktemp("program"), tmp_path_factory.mktemp("home")
-    bin_dirs = pulumi_cli.ensure(Cache.from_environment()).bin_dirs
     command_stack.install(command_plugin, bin_dirs, home)
+    command_stack.install(aws_plugin, bin_dirs, home, SUBSTITUTE.name, SUBSTITUTE.version)
     environment = command_stack.environment(bin_dirs, home, folder) | aws_fixtures.variables(aws_endpoint)
     copy_program(folder)
     (folder / "backend").mkdir()
     made = Account(folder, environment, aws_fixtures.client("ec2", aws_endpoint))
-    plugin = ["plugin", "install", "resource", "aws", "7.51.1", "--file", str(aws_plugin)]
-    subprocess.run(["pulumi", *plugin], env=environment, cwd=folder, check=True, capture_output=True)
     assert made.pulumi("stack", "init", "contract")[0] == 0
     assert made.pulumi("config", "set", "--secret", "networkSecret", stdin=_SECRET)[0] == 0
     yield made

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from lab.paths import Cache
-from lab.toolchain import pulumi_cli
 from tests.contract import command_stack
 from tests.contract.command_sshd import Keyring, Sshd
 from tests.contract.command_stack import Stack
@@ -18,12 +16,6 @@ from tests.contract.command_stack import Stack
 pytestmark = pytest.mark.slow
 
 Remote = Callable[..., tuple[str, dict[str, Any], dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def bin_dirs() -> list[Path]:
-    """Pulumi's CLI and its language host."""
-    return list(pulumi_cli.ensure(Cache.from_environment()).bin_dirs)
 
 
 @pytest.fixture(scope="module")

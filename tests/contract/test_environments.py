@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab.paths import CLONE, VENV, Cache
-from lab.toolchain import pulumi_cli
+from lab.paths import CLONE, VENV
 from tests.contract import command_stack
 from tests.contract.command_sshd import Keyring, Sshd
 
@@ -80,12 +79,6 @@ class Clone:
     def settings_file(self, stack: str) -> Path:
         """The settings of a stack."""
         return self.folder / "config" / f"Pulumi.{stack}.yaml"
-
-
-@pytest.fixture(scope="module")
-def bin_dirs() -> list[Path]:
-    """Pulumi's CLI and its language host."""
-    return list(pulumi_cli.ensure(Cache.from_environment()).bin_dirs)
 
 
 @pytest.fixture(scope="module")

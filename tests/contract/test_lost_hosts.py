@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from lab.paths import CLONE, Cache
-from lab.toolchain import pulumi_cli
+from lab.paths import CLONE
 from tests.contract import command_stack
 from tests.contract.command_sshd import Sshd
 from tests.contract.command_stack import Stack
@@ -20,12 +19,6 @@ from tests.contract.conftest import StartSshd
 pytestmark = pytest.mark.slow
 
 _PROGRAM = Path(__file__).parent / "programs" / "lost_hosts.py"
-
-
-@pytest.fixture(scope="module")
-def bin_dirs() -> list[Path]:
-    """Pulumi's CLI and its language host."""
-    return list(pulumi_cli.ensure(Cache.from_environment()).bin_dirs)
 
 
 @pytest.fixture
