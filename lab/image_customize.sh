@@ -24,6 +24,10 @@ touch "$root/etc/cloud/cloud-init.disabled"
 
 systemctl --root "$root" --quiet enable systemd-networkd.service
 systemctl --root "$root" --quiet mask systemd-networkd-wait-online.service
-# These ask the Internet, or look after disks that a lab host does not have.
+# These ask the Internet, look after disks that a lab host does not have, or write files at times of their own, which
+# the tests would take for somebody's leavings.
 systemctl --root "$root" --quiet disable \
-  apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer
+  apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer
+systemctl --root "$root" --quiet mask systemd-tmpfiles-clean.timer
+# Nobody sits at a console. A login prompt that comes up late in a loaded boot, and makes /run/agetty.reload, is the same.
+systemctl --root "$root" --quiet mask getty.target getty@.service console-getty.service container-getty@.service
