@@ -1,0 +1,107 @@
+"""What looks after Ray's processes on a host, tried on processes that are called as Ray's are."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from components.host import SCRIPTS
+from lab.polling import wait_for
+
+NOTHING_COMES = 6
+"""Seconds: it looks every second, and gives Ray three to end by itself."""
+
+# As `ray start --block`: starts its children, and goes on whatever becomes of them.
+RAY = """
+import json, signal, subprocess, sys
+children = [subprocess.Popen(command) for command in json.loads(sys.argv[1])]
+print("started", flush=True)
+while True:
+    signal.pause()
+"""
+STAYS = "while :; do read -r -t 600 <> <(:) || :; done"
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with shells that are called as Ray's processes."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name in ("raylet", "gcs_server"):
+        (folder / name).symlink_to("/bin/bash")
+    return folder
+
+
+@contextmanager
+def ray(*children: Sequence[str]) -> Generator[subprocess.Popen[str], None, None]:
+    """Ray with these children, in a session of its own, and what watches it, as run-ray.sh starts both."""
+    start = ["bash", "-c", '"$0" $$ & exec "$@"', str(SCRIPTS / "watch-ray.sh")]
+    process = subprocess.Popen(
+        [*start, sys.executable, "-c", RAY, json.dumps(children)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def watchers_of(process: subprocess.Popen[str]) -> list[str]:
+    """Process ids of what watches it."""
+    found = subprocess.run(
+        ["pgrep", "--full", f"watch-ray.sh {process.pid}$"], capture_output=True, text=True, check=False
+    )
+    return found.stdout.split()
+
+
+class TestWatch:
+    """Ray ends when a process has that makes it a node, however that ended; and goes on for as long as both are there."""
+
+    def test_one_of_them_ends_as_if_it_was_told_to(self, programs: Path) -> None:
+        raylet, gcs_server = str(programs / "raylet"), str(programs / "gcs_server")
+        with ExitStack() as stack:
+            ended = {
+                "raylet, by SIGTERM": [[gcs_server, "-c", STAYS], [raylet, "-c", "kill -TERM $$"]],
+                "raylet, with 0": [[raylet, "-c", "exit"]],
+                "gcs_server, with 0": [[gcs_server, "-c", "exit"], [raylet, "-c", STAYS]],
+            }
+            started = {name: stack.enter_context(ray(*children)) for name, children in ended.items()}
+            outcome = {name: wait_for(process.poll, 30) for name, process in started.items()}
+            assert outcome == dict.fromkeys(ended, -signal.SIGKILL)
+
+    def test_it_goes_on_where_the_ray_of_others_ends_and_where_a_worker_does_that_was_just_forked(
+        self, programs: Path
+    ) -> None:
+        raylet = str(programs / "raylet")
+        with ExitStack() as stack:
+            # A child of the raylet that is called raylet itself, there for long enough to be seen, and then no more.
+            it = stack.enter_context(ray([raylet, "-c", f"(read -r -t 2 <> <(:); exit) & {STAYS}"]))
+            theirs = stack.enter_context(ray([raylet, "-c", "exit"]))
+            assert wait_for(theirs.poll, 30) is not None
+            assert wait_for(it.poll, NOTHING_COMES) is None
+
+    def test_its_end_is_the_end_of_what_watches_it(self, programs: Path) -> None:
+        with ray([str(programs / "raylet"), "-c", STAYS]) as it:
+            assert wait_for(lambda: watchers_of(it) or None, 10)
+            it.terminate()
+            assert it.wait(10) == -signal.SIGTERM
+            assert wait_for(lambda: None if watchers_of(it) else True, 10)
+
+    def test_a_stop_that_is_asked_for_is_no_kill(self, programs: Path) -> None:
+        """As a service manager asks: every process of the service is told to end."""
+        with ray([str(programs / "raylet"), "-c", STAYS]) as it:
+            assert wait_for(lambda: watchers_of(it) or None, 10)
+            os.killpg(it.pid, signal.SIGTERM)
+            assert it.wait(10) == -signal.SIGTERM
+            assert wait_for(lambda: None if watchers_of(it) else True, 10)
