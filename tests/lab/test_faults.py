@@ -70,13 +70,8 @@ class TestProcesses:
             # EasyTier ends with 0 then, as it does where there is no network at boot.
             ("rlinf-easytier.service", "easytier-core", "TERM"),
             ("rlinf-ray.service", "raylet", "KILL"),
-            pytest.param(
-                ("rlinf-ray.service", "raylet", "TERM"),
-                marks=pytest.mark.xfail(
-                    run=False,  # the edge would stay away for the tests that follow
-                    reason="`ray start --block` takes a raylet that SIGTERM ended for one that was told to",
-                ),
-            ),
+            # `ray start --block` takes that for one that was told to end, and would stay.
+            ("rlinf-ray.service", "raylet", "TERM"),
         ],
         ids="-".join,
     )
@@ -89,6 +84,25 @@ class TestProcesses:
         changes(lambda: service_pids(stack, edge.name)[service].strip("0"), pid, 60)
         judge.recovers(f"{process} of an edge ended by SIG{signal}", 150, ended)
         assert {host: service_pids(stack, host) for host in before} == before
+
+    def test_the_head_without_its_gcs_server_is_a_new_head(self, stack: Stack, judge: Judge, lab: Lab) -> None:
+        pid = service_pids(stack, HEAD)["rlinf-ray.service"]
+        faults.kill_process(lab, lab.host(HEAD), "gcs_server", whole_command=False, signal="TERM")
+        ended = time.monotonic()
+        changes(lambda: service_pids(stack, HEAD)["rlinf-ray.service"].strip("0"), pid, 60)
+        judge.recovers("gcs_server of the head ended by SIGTERM", 240, ended)
+
+    def test_a_stop_that_is_asked_for_is_quick_and_clean(self, stack: Stack, judge: Judge) -> None:
+        for host in ("edge-1", HEAD):
+            started = time.monotonic()
+            ok(stack.lab.exec(host, "systemctl", "stop", "rlinf-ray"))
+            assert time.monotonic() - started < 15, "it took the service's limit"
+            result = stack.lab.exec(host, "systemctl", "show", "--property=ActiveState,Result", "rlinf-ray").stdout
+            assert result.split() == ["Result=success", "ActiveState=inactive"]
+            assert stack.lab.exec(host, "pgrep", "--full", "watch-ray.sh").returncode == 1
+        for host in (HEAD, "edge-1"):
+            ok(stack.lab.exec(host, "systemctl", "start", "rlinf-ray"))
+        judge.recovers("Ray stopped and started by hand, head and edge", 240)
 
 
 class TestLink:

@@ -66,7 +66,7 @@ def watchers_of(process: subprocess.Popen[str]) -> list[str]:
 
 
 class TestWatch:
-    """Ray ends when a process has that makes it a node, however that ended; and goes on for as long as both are there."""
+    """Ray ends when a process has that makes it a node, however that one ended, and for no other reason."""
 
     def test_one_of_them_ends_as_if_it_was_told_to(self, programs: Path) -> None:
         raylet, gcs_server = str(programs / "raylet"), str(programs / "gcs_server")
