@@ -10,8 +10,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=components/scripts/lib.sh
 . "$here/lib.sh"
 
-OVERLAY_IP='' DEVICE='' RAY_ARGUMENTS=''
-read_settings OVERLAY_IP DEVICE RAY_ARGUMENTS <"$ETC/ray.start"
+# shellcheck disable=SC2034
+OVERLAY_IP='' DEVICE='' RAY_ARGUMENTS='' JOIN=''
+read_settings OVERLAY_IP DEVICE RAY_ARGUMENTS JOIN <"$ETC/ray.start"
 [[ -n $OVERLAY_IP ]] || fail "no overlay address in $ETC/ray.start"
 
 waited=0

@@ -329,7 +329,7 @@ class TestReached:
         assert planned(stack) == {**dict.fromkeys(steps_there, "create"), GATE: "update"}
         joined = pids(stack, [self.EDGE])
         stack.up()
-        assert touched(joined, pids(stack, [self.EDGE])) == on([self.EDGE], EASYTIER)
+        assert touched(joined, pids(stack, [self.EDGE])) == on([self.EDGE], EASYTIER, RAY)
         assert pids(stack, others) == before
         assert judge_of(stack).whole == "3 of 3 nodes 0=10.10.0.10 1=10.10.0.11 2=10.10.0.13"
         assert "unchanged" in stack.up()
