@@ -91,8 +91,11 @@ write_files() {
     # Ray's processes leave files in /tmp; here they are found again.
     printf 'TMPDIR=%s\n' "$(quoted "$VAR/ray/tmp")"
     # A start that takes longer than this is thrown away, and the next one takes as long: 30 s, Ray's own limit, made a
-    # busy host of two cores start for ever.
+    # busy host of two cores start for ever. A raylet that has given up is seen by watch-ray.sh.
     printf 'RAY_raylet_start_wait_time_s="150"\n'
+    # At its end Ray would tell the head that it drains the node, for the requests of Ray Serve, and wait up to 30 s for
+    # it; on the head, whose own GCS ends with it, always that long.
+    printf 'RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S="0"\n'
     base64 -d <<<"$RAY_ENV_BASE64" | while IFS= read -r line; do
       printf '%s=%s\n' "${line%%=*}" "$(quoted "${line#*=}")"
     done

@@ -5,15 +5,15 @@
 # Ray itself sees to children that crash. One that has ended with 0 or by SIGTERM it takes for one that was told to, and
 # goes on as a node that is none, which no service manager can know (`start` in ray/scripts/scripts.py, Ray 2.60.0). And
 # while it starts, it asks the head for the node and not the raylet whether it lives, until RAY_raylet_start_wait_time_s.
-# A stop that was asked for reaches all processes of the service, this one included.
+# A stop that was asked for is Ray's to see to: it then ends the raylet, the others, and itself within GRACE.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=components/scripts/lib.sh
 . "$here/lib.sh"
 
 readonly ray=$1
-# Seconds in which Ray may end by itself, in its own order, after one of them has.
-readonly GRACE=3
+# Seconds in which Ray may end after one of them has: it sees a crash within one, and gives each process one to end.
+readonly GRACE=6
 # Process id → when it was started; only both together tell a process from a later one of that number.
 declare -A watched=() names=()
 name='' state='' parent='' started=''

@@ -89,7 +89,8 @@ class TestProcesses:
         pid = service_pids(stack, HEAD)["rlinf-ray.service"]
         faults.kill_process(lab, lab.host(HEAD), "gcs_server", whole_command=False, signal="TERM")
         ended = time.monotonic()
-        changes(lambda: service_pids(stack, HEAD)["rlinf-ray.service"].strip("0"), pid, 60)
+        # It closes its port and hangs; the head's raylet gives it up after a minute.
+        changes(lambda: service_pids(stack, HEAD)["rlinf-ray.service"].strip("0"), pid, 120)
         judge.recovers("gcs_server of the head ended by SIGTERM", 240, ended)
 
     def test_a_stop_that_is_asked_for_is_quick_and_clean(self, stack: Stack, judge: Judge) -> None:
@@ -97,8 +98,8 @@ class TestProcesses:
             started = time.monotonic()
             ok(stack.lab.exec(host, "systemctl", "stop", "rlinf-ray"))
             assert time.monotonic() - started < 15, "it took the service's limit"
-            result = stack.lab.exec(host, "systemctl", "show", "--property=ActiveState,Result", "rlinf-ray").stdout
-            assert result.split() == ["Result=success", "ActiveState=inactive"]
+            result = ok(stack.lab.exec(host, "systemctl", "show", "--property=Result", "--value", "rlinf-ray"))
+            assert result.strip() == "exit-code", "Ray, which ends with 1 when it is told to, was killed"
             assert stack.lab.exec(host, "pgrep", "--full", "watch-ray.sh").returncode == 1
         for host in (HEAD, "edge-1"):
             ok(stack.lab.exec(host, "systemctl", "start", "rlinf-ray"))
