@@ -16,9 +16,6 @@ import pytest
 from components.host import SCRIPTS
 from lab.polling import wait_for
 
-NOTHING_COMES = 9
-"""Seconds: it looks every second, and gives Ray six to end by itself."""
-
 # As `ray start --block`: starts its children, and goes on whatever becomes of them. Told to end, it ends them first,
 # and takes its time.
 RAY = """
@@ -76,28 +73,22 @@ def watchers_of(process: subprocess.Popen[str]) -> list[str]:
 class TestWatch:
     """Ray ends when a process has that makes it a node, however that one ended, and for no other reason."""
 
-    def test_one_of_them_ends_as_if_it_was_told_to(self, programs: Path) -> None:
+    def test_it_ends_when_one_of_them_has_as_if_it_was_told_to_and_not_when_others_have(self, programs: Path) -> None:
         raylet, gcs_server = str(programs / "raylet"), str(programs / "gcs_server")
+        nodes = {
+            "raylet ended by SIGTERM": [[gcs_server, "-c", STAYS], [raylet, "-c", "kill -TERM $$"]],
+            "raylet ended with 0": [[raylet, "-c", "exit"]],
+            "gcs_server ended with 0": [[gcs_server, "-c", "exit"], [raylet, "-c", STAYS]],
+            # A child of the raylet, called so itself before it becomes a worker; long enough to be seen.
+            "a worker ended": [[raylet, "-c", f"(read -r -t 2 <> <(:); exit) & {STAYS}"]],
+        }
         with ExitStack() as stack:
-            ended = {
-                "raylet, by SIGTERM": [[gcs_server, "-c", STAYS], [raylet, "-c", "kill -TERM $$"]],
-                "raylet, with 0": [[raylet, "-c", "exit"]],
-                "gcs_server, with 0": [[gcs_server, "-c", "exit"], [raylet, "-c", STAYS]],
-            }
-            started = {name: stack.enter_context(ray(*children)) for name, children in ended.items()}
-            outcome = {name: wait_for(process.poll, 30) for name, process in started.items()}
-            assert outcome == dict.fromkeys(ended, -signal.SIGKILL)
-
-    def test_it_goes_on_where_the_ray_of_others_ends_and_where_a_worker_does_that_was_just_forked(
-        self, programs: Path
-    ) -> None:
-        raylet = str(programs / "raylet")
-        with ExitStack() as stack:
-            # A child of the raylet that is called raylet itself, there for long enough to be seen, and then no more.
-            it = stack.enter_context(ray([raylet, "-c", f"(read -r -t 2 <> <(:); exit) & {STAYS}"]))
-            theirs = stack.enter_context(ray([raylet, "-c", "exit"]))
-            assert wait_for(theirs.poll, 30) is not None
-            assert wait_for(it.poll, NOTHING_COMES) is None
+            started = {name: stack.enter_context(ray(*children)) for name, children in nodes.items()}
+            goes_on = started.pop("a worker ended")
+            ended = {name: wait_for(node.poll, 30) for name, node in started.items()}
+            assert ended == dict.fromkeys(started, -signal.SIGKILL)
+            # That those of one Ray have ended is nothing to another one.
+            assert wait_for(goes_on.poll, 5) is None
 
     def test_a_stop_that_is_asked_for_is_left_to_ray_and_ends_what_watches_it(self, programs: Path) -> None:
         with ray([str(programs / "raylet"), "-c", STAYS]) as it:
