@@ -93,6 +93,15 @@ class TestProcesses:
         changes(lambda: service_pids(stack, HEAD)["rlinf-ray.service"].strip("0"), pid, 120)
         judge.recovers("gcs_server of the head ended by SIGTERM", 240, ended)
 
+    def test_a_start_in_which_rays_agent_hangs_is_begun_anew(self, stack: Stack, judge: Judge, edge: LabHost) -> None:
+        """As on a host that is too busy: the raylet gives up after 15 s, which Ray would notice after 150."""
+        hang = "until pkill --signal=STOP --full '^[^ ]*python -u [^ ]*/dashboard/agent.py'; do sleep 0.05; done"
+        ok(stack.lab.exec(edge.name, "bash", "-c", f"systemctl restart rlinf-ray; {hang}"))
+        hung = time.monotonic()
+        pid = service_pids(stack, edge.name)["rlinf-ray.service"]
+        changes(lambda: service_pids(stack, edge.name)["rlinf-ray.service"].strip("0"), pid, 60)
+        judge.recovers("an agent of Ray hangs while Ray starts on an edge", 150, hung)
+
     def test_a_stop_that_is_asked_for_is_quick_and_clean(self, stack: Stack, judge: Judge) -> None:
         for host in ("edge-1", HEAD):
             started = time.monotonic()
