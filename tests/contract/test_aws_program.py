@@ -138,6 +138,7 @@ def stack(account: Account) -> Account:
 class TestTheLifeOfTheInstances:
     """From nothing to instances and back to nothing, and in between nothing that nobody asked for."""
 
+    @pytest.mark.long
     def test_another_type_is_another_instance_at_the_same_address_and_touches_no_other(self, stack: Account) -> None:
         stack.up()
         before = stack.instances()
