@@ -12,6 +12,9 @@ BOOTSTRAP_IPS='' PEERS='' EASYTIER_VERSION=''
 
 readonly SERVICE=rlinf-easytier.service
 known=false
+# Seconds that a payload may take to pass.
+patience=40
+readonly started_from=("$ETC/easytier.toml" "$ETC/easytier.env" "$OPT/easytier/.sha256")
 readonly ECHO=${ECHO_UNITS[0]}
 readonly files=("$ETC/easytier.toml" "$ETC/easytier.env" "$UNITS/$SERVICE" "${ECHO_UNITS[@]/#/$UNITS/}")
 
@@ -31,7 +34,9 @@ up() {
   remember "$SERVICE" "${files[@]}"
   trap 'undo $?' EXIT
   write_files
-  start "$SERVICE" "$ETC/easytier.toml" "$ETC/easytier.env" "$OPT/easytier/.sha256"
+  # One that has been running may still hold on to connections from another address of this host, for some 40 s.
+  if running_as_configured "$SERVICE" "${started_from[@]}"; then patience=90; fi
+  start "$SERVICE" "${started_from[@]}"
   wait_for_device
   enable "$ECHO"
   is_active "$ECHO" || restart "$ECHO" ||
@@ -83,7 +88,7 @@ prove() {
   local bootstrap
   for bootstrap in $BOOTSTRAP_IPS; do
     say "$HOST: waiting for a payload to pass to the bootstrap, $bootstrap"
-    wait_for 40 payload_passes "$bootstrap" "$ECHO_PORT" || fail "$(diagnosis "$bootstrap")"
+    wait_for "$patience" payload_passes "$bootstrap" "$ECHO_PORT" || fail "$(diagnosis "$bootstrap")"
     say "$HOST: $OVERLAY_IP reaches the bootstrap"
   done
 }
@@ -91,7 +96,7 @@ prove() {
 # diagnosis BOOTSTRAP_IP: why it is not reached.
 diagnosis() {
   local uri address
-  printf 'no payload passes from %s to the bootstrap %s after 40 s. ' "$OVERLAY_IP" "$1"
+  printf 'no payload passes from %s to the bootstrap %s after %s s. ' "$OVERLAY_IP" "$1" "$patience"
   for uri in $PEERS; do
     address=${uri#tcp://}
     if ! port_open "${address%:*}" "${address##*:}"; then
