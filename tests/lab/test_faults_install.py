@@ -161,8 +161,9 @@ class TestKilled:
             self.destroy(stack)
             assert not there(stack, host, path)
         with up_running(stack) as running:
-            assert wait_for(lambda: there(stack, host, path), 240), f"{path} never came to {host}"
-            assert running.poll() is None, "it was done before it was killed"
+            assert wait_for(lambda: there(stack, host, path) or running.poll() is not None or None, 240)
+            ended = running.poll() is not None
+            assert not ended, f"it ended before it was killed at {path} of {host}:\n{running.communicate()[0]}"
             running.send_signal(with_signal)
             running.communicate(timeout=240)
         assert running.returncode != 0, "it was done before it was killed"
