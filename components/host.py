@@ -93,7 +93,7 @@ class Host:
         settings: Mapping[str, pulumi.Input[str]],
         opts: pulumi.ResourceOptions,
         *,
-        planned: Sequence[str] = (),
+        planned: Sequence[pulumi.Input[str]] = (),
     ) -> remote.Command:
         """Runs `scripts/<step>.sh up` as root; destroying the resource runs it with `down`.
 
@@ -101,22 +101,25 @@ class Host:
             step: name of the script.
             settings: what it reads on standard input; kept as a secret.
             opts: parent and dependencies.
-            planned: where the settings depend on other commands' results, what is known of them in a preview.
+            planned: where the settings depend on other commands' results, what is known of them in a preview. With a
+                secret among it, the command line is one.
         """
         script = f"{LIBEXEC}/{step}.sh"
         sudo = "" if self.user == "root" else "sudo -n "
         stdin = pulumi.Output.secret(self._stdin({**settings, "SCRIPTS": scripts_digest()}))
-        # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that the
-        # preview shows what will be done, the command line changes with what is planned, too.
-        mark = f" # {mark_of(planned)}" if planned else ""
+        up: pulumi.Input[str] = f"exec {sudo}{script} up"
+        if planned:
+            # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that
+            # the preview shows what will be done, the command line changes with what is planned, too.
+            up = _marked(up, [*planned, self.repair, scripts_digest()])
         down = f"test ! -e {script} || exec {sudo}{script} down"
         if self.over_overlay and step == "overlay":
             # We could not log in again for the rest: `prepare` undoes it, at the end and with all else.
             down = "exec cat >/dev/null"
-        return self._command(step, f"exec {sudo}{script} up{mark}", down, stdin, opts)
+        return self._command(step, up, down, stdin, opts)
 
     def _command(
-        self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
+        self, step: str, up: pulumi.Input[str], down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> remote.Command:
         name = f"{self.name}-{step}"
         if self.absent:
@@ -293,6 +296,15 @@ def settings_text(settings: Mapping[str, str]) -> str:
 def encoded(text: str) -> str:
     """Several lines as one: base64."""
     return base64.b64encode(text.encode()).decode()
+
+
+def _marked(command: str, planned: Sequence[pulumi.Input[str]]) -> pulumi.Input[str]:
+    """A command line that ends with a comment, the mark of what is planned."""
+    # An output for each plain text would be most of the work of a large cluster's preview.
+    known = [text for text in planned if isinstance(text, str)]
+    if len(known) == len(planned):
+        return f"{command} # {mark_of(known)}"
+    return pulumi.Output.all(*planned).apply(lambda told: f"{command} # {mark_of(told)}")
 
 
 def mark_of(planned: Sequence[str]) -> str:

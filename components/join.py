@@ -56,7 +56,7 @@ def _script(node: RayMember, head: RayMember) -> pulumi.Output[str]:
             **(node.checks if does_ray or node.args.plan.direct else overlay_settings(cluster, member)),
         },
         "overlay": {**host, **membership_settings(node)} if not node.args.plan.direct else {},
-        "ray": {**host, **service_settings(node, head)} if does_ray else {},
+        "ray": {**host, **service_settings(node, head), "JOIN": "script"} if does_ray else {},
     }
     return _known({name: _known(settings) for name, settings in steps.items()}).apply(
         lambda known: render(facts, known)

@@ -371,6 +371,7 @@ install_ray() {
   [[ -z $RAY_LOCK_URL || $(ray_version "$venv/bin/python") == "$RAY_VERSION" ]] ||
     fail "the lock of Ray's environment, $RAY_LOCK_URL, holds Ray $(ray_version "$venv/bin/python") and the settings say $RAY_VERSION; correct cluster.ray.version or lock"
   rm -rf "$OPT/uv-cache"
+  "$venv/bin/python" -I "$here/compile_ray.py" >&2 || say "$HOST: warning: Ray is not compiled, and starts slowly"
   touch "$venv/.complete"
 }
 

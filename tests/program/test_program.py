@@ -109,7 +109,28 @@ def test_a_preview_shows_the_commands_whose_settings_wait_for_others(
         if component["node_group"] == "edge":
             component["node_group"] = settings.get("group", "edge")
     after = run_program(raw).commands
-    assert {name for name in before if before[name]["create"] != after[name]["create"]} == marked
+    assert marks(before, after) == marked
+
+
+def marks(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    """The commands whose command line has changed."""
+    return {name for name in before if before[name]["create"] != after[name]["create"]}
+
+
+def test_a_preview_of_repair_shows_the_commands_whose_settings_wait_for_others() -> None:
+    raw = guide()
+    before = run_program(raw).commands
+    raw["repair"] = "again"
+    after = run_program(raw).commands
+    assert marks(before, after) == {name for name in before if name.endswith(("-ray", "-gate"))}
+
+
+def test_a_preview_of_a_new_network_secret_shows_the_gate_and_nothing_of_the_secret() -> None:
+    before = run_program(guide()).commands
+    after = run_program(guide(), secret="another-canary-network-secret").commands
+    assert marks(before, after) == {"cloud-1-gate"}
+    gate = after["cloud-1-gate"]["create"]
+    assert plain(gate) != gate, "it is no secret"
 
 
 EDGE_1 = {"edge-1-prepare", "edge-1-overlay", "edge-1-ray"}
