@@ -121,6 +121,7 @@ def test_all_hosts_are_checked_and_all_faults_are_told_though_more_than_pulumi_w
     assert world.equipped == ["five", "four", "one", "three", "two"]
 
 
+@pytest.mark.long
 def test_where_as_many_fail_as_pulumi_works_on_at_once_the_others_are_named(world: World) -> None:
     world.write(**dict.fromkeys(("one", "two", "three"), "exit 1"))
     told = world.up("--parallel", "2", fails=True)
@@ -129,6 +130,7 @@ def test_where_as_many_fail_as_pulumi_works_on_at_once_the_others_are_named(worl
     assert f"not checked yet: {missed}\n" in told, told
 
 
+@pytest.mark.long
 def test_pulumi_may_go_on_after_an_error_but_changes_no_host(world: World) -> None:
     world.write(**dict.fromkeys(("one", "two", "three"), "exit 1"), four="true")
     told = world.up("--parallel", "2", "--continue-on-error", fails=True)
