@@ -86,7 +86,7 @@ class Host:
         return self._command("check", "exec bash -s -- check.sh", None, stdin, opts)
 
     def prepare(
-        self, settings: Mapping[str, str], opts: pulumi.ResourceOptions, passed: pulumi.Input[None]
+        self, settings: Mapping[str, str], opts: pulumi.ResourceOptions, passed: pulumi.Input[None], *, leads: bool
     ) -> remote.Command:
         """Installs the scripts and what they need; undone by removing everything.
 
@@ -94,10 +94,11 @@ class Host:
             settings: what `prepare.sh` reads.
             opts: parent and dependencies.
             passed: what must have come true before.
+            leads: whether it may be the head.
         """
         if self.over_overlay:
             settings = {**settings, "REACHED": "overlay"}
-        stdin = self._stdin(settings).apply(lambda text: _entered(text, packed_scripts()))
+        stdin = self._stdin(settings).apply(lambda text: _entered(text, packed_scripts(leads=leads)))
         if passed is not None:
             stdin = pulumi.Output.all(stdin, passed).apply(lambda known: known[0])
         return self._command("prepare", "exec bash -s -- prepare.sh up", "exec bash -s -- prepare.sh down", stdin, opts)
@@ -308,7 +309,7 @@ def settings_text(settings: Mapping[str, str]) -> str:
 
 def _entered(settings: str, archive: str) -> str:
     """Standard input for bash: `enter.sh`, and what that reads."""
-    return f"{script('enter.sh')}{settings}scripts\n{archive}"
+    return f"{script('enter.sh')}{settings}scripts\n{archive}\n"
 
 
 def encoded(text: str) -> str:

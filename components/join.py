@@ -15,7 +15,7 @@ import pulumi
 from components.easytier import membership_settings
 from components.host import settings_text
 from components.member import RayMember, head_of, overlay_needs
-from components.packing import packed_all, script
+from components.packing import packed_for_owners, script
 from components.ray_node import service_settings
 
 # A line of settings has a `=`, and a line of base64 has no underscore: neither can be this.
@@ -78,7 +78,7 @@ def render(facts: Mapping[str, str], steps: Mapping[str, Mapping[str, str]]) -> 
     parts = [script("join.sh"), "\n# --- settings and scripts, as data\n\n"]
     parts += [f"readonly {name}={shlex.quote(value)}\n" for name, value in facts.items()]
     parts += [_data(f"settings_{name}", settings_text(settings)) for name, settings in steps.items()]
-    parts += [_data("scripts", packed_all()), '\nmain "$@"\n']
+    parts += [_data("scripts", packed_for_owners()), '\nmain "$@"\n']
     return "".join(parts)
 
 

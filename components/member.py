@@ -17,7 +17,7 @@ from components.machines import Machine
 from components.plan import Member, Plan, RayPorts
 from config.defaults import RPC_PORT
 from config.load import Settings
-from config.models import Bootstrap, Cluster, RayHost
+from config.models import Bootstrap, CloudNode, Cluster, RayHost
 from config.reach import way_in
 
 
@@ -108,9 +108,9 @@ class MemberHost(pulumi.ComponentResource):
             waits: what must be there before.
         """
         before = [*waits, self._checked] if self._checked is not None else list(waits)
-        self._prepared = self.host.prepare(
-            self.needs.given, pulumi.ResourceOptions(parent=self, depends_on=before), passed
-        )
+        opts = pulumi.ResourceOptions(parent=self, depends_on=before)
+        leads = isinstance(self.args.host, CloudNode)
+        self._prepared = self.host.prepare(self.needs.given, opts, passed, leads=leads)
         if pulumi.runtime.is_dry_run():
             # `pulumi up` has it from the host itself.
             self._prepared.stdout.apply(self._warn_of_reboots)

@@ -8,13 +8,15 @@ import gzip
 import hashlib
 import io
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
 _OF_CHECKS = ("check.sh", "accelerators.sh", "activation.sh", "lib.sh", "supervised.sh", "systemd.sh")
-"""`check.sh` and what it reads. It is in the state of every host, so it is kept small."""
+"""`check.sh` and what it reads."""
+_OF_HEADS = ("gate.py", "gate.sh", "ray_nodes.py")
+"""What only a head runs."""
 _NOT_INSTALLED = ("check.sh", "accelerators.sh", "enter.sh", "join.sh")
 """What runs from elsewhere."""
 
@@ -26,20 +28,25 @@ def script(name: str) -> str:
 
 @functools.cache
 def packed_checks() -> str:
-    """What checks a host."""
-    return _packed([path for path in _files() if path.name in _OF_CHECKS])
+    """What checks a host, in one line."""
+    return _packed(path for path in _files() if path.name in _OF_CHECKS)
 
 
 @functools.cache
-def packed_scripts() -> str:
-    """What is installed on a host."""
-    return _packed(_installed())
+def packed_scripts(*, leads: bool) -> str:
+    """What is installed on a host, in one line.
+
+    Args:
+        leads: whether it may be the head.
+    """
+    return _packed(path for path in _installed() if leads or path.name not in _OF_HEADS)
 
 
 @functools.cache
-def packed_all() -> str:
-    """What checks a host and is installed there."""
-    return _packed([path for path in _files() if path in _installed() or path.name in _OF_CHECKS])
+def packed_for_owners() -> str:
+    """What checks and is installed on a host that is never the head, in lines that any editor takes."""
+    packed = _packed(path for path in _files() if path.name not in ("enter.sh", "join.sh", *_OF_HEADS))
+    return "".join(f"{packed[start : start + 76]}\n" for start in range(0, len(packed), 76))
 
 
 @functools.cache
@@ -51,8 +58,11 @@ def scripts_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _packed(paths: Sequence[Path]) -> str:
-    """Files as a gzipped tar archive in base64; the same bytes for the same files."""
+def _packed(paths: Iterable[Path]) -> str:
+    """Files as a gzipped tar archive in base64; the same bytes for the same files.
+
+    It is in the state of every host, twice, so what can be left out is.
+    """
     archive = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=archive, mode="wb", mtime=0, filename="") as compressed,
@@ -63,7 +73,7 @@ def _packed(paths: Sequence[Path]) -> str:
             content = path.read_bytes()
             entry.size, entry.mode = len(content), 0o755 if path.suffix == ".sh" else 0o644
             tar.addfile(entry, io.BytesIO(content))
-    return base64.encodebytes(archive.getvalue()).decode()
+    return base64.b64encode(archive.getvalue()).decode()
 
 
 def _installed() -> Sequence[Path]:
@@ -71,4 +81,5 @@ def _installed() -> Sequence[Path]:
 
 
 def _files() -> Sequence[Path]:
-    return sorted(path for path in SCRIPTS.iterdir() if path.is_file())
+    # What is alike stands together: it is packed the smaller.
+    return sorted((path for path in SCRIPTS.iterdir() if path.is_file()), key=lambda path: (path.suffix, path.name))

@@ -77,7 +77,8 @@ class TestTheCommand:
         ]
         kept = archive(commands["edge-1-prepare"])
         assert {"prepare.sh", "remove.sh", "overlay.sh", "ray.sh", "lib.sh", "supervise.py"} <= set(kept)
-        assert not {"check.sh", "enter.sh", "join.sh"} & set(kept)
+        assert not {"check.sh", "enter.sh", "join.sh", "gate.sh"} & set(kept)
+        assert {"gate.sh", "gate.py", "ray_nodes.py"} <= set(archive(commands["cloud-1-prepare"]))
 
     def test_what_is_only_looked_for_changes_nothing_but_the_check(self) -> None:
         raw = guide()
