@@ -151,7 +151,8 @@ class Host:
             triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
                 pulumi.ResourceOptions(
-                    delete_before_replace=True,
+                    # Not for a check, which would take with it what the old machine has, before others are checked.
+                    delete_before_replace=down is not None,
                     depends_on=list(self.waits),
                     # What is undone on a machine that is about to go is for nobody.
                     deleted_with=self.machine.resource if self.machine is not None else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,14 @@ class World:
         self.journal = stack.folder / "journal"
         self.journal.touch()
 
-    def write(self, settings: str = "one", **checks: str) -> None:
-        """Host name to the shell of its check; in it, `note` notes a word, and `until WORD` waits for one."""
+    def write(self, settings: str = "one", machines: Mapping[str, str] | None = None, **checks: str) -> None:
+        """Host name to the shell of its check; in it, `note` notes a word, and `until_noted` waits for one.
+
+        Args:
+            settings: what all hosts are equipped with.
+            machines: host name to the machine that it is now.
+            checks: host name to shell.
+        """
         given = self.server.connection()
         connection = {
             "host": given["host"],
@@ -48,6 +55,7 @@ class World:
                 "connection": connection,
                 "check": f"{shell} note {name}-check; {check}",
                 "settings": settings,
+                "identity": (machines or {}).get(name, name),
                 "journal": str(self.journal),
             }
             for name, check in checks.items()
@@ -119,6 +127,21 @@ def test_all_hosts_are_checked_and_all_faults_are_told_though_more_than_pulumi_w
     world.up("--parallel", "2")
     assert sorted(word for word in world.told if word.endswith("-check")) == ["four-check", "one-check"]
     assert world.equipped == ["five", "four", "one", "three", "two"]
+
+
+@pytest.mark.long
+def test_a_machine_that_another_takes_the_place_of_is_not_cleaned_before_all_are_checked(world: World) -> None:
+    world.write(one="true", two="true")
+    world.up()
+    world.journal.write_text("")
+    world.write(machines={"one": "another"}, one="true", two="exit 1")
+    world.up(fails=True)
+    assert sorted(world.told) == ["one-check", "two-check"]
+    world.write(machines={"one": "another"}, one="true", two="true")
+    world.up()
+    # The check of `one` has passed, and that of `two` is what it was when it passed.
+    assert world.told[2:] == ["one-down", "one-prepare"]
+    assert world.stack.preview() == {"same": 5}
 
 
 @pytest.mark.long

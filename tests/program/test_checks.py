@@ -61,9 +61,13 @@ class TestTheCommand:
     """A check brings what it needs, leaves nothing, and is made again when it may come out otherwise."""
 
     def test_there_is_nothing_to_undo(self) -> None:
-        check = run_program(guide()).commands["edge-1-check"]
+        recorder = run_program(guide())
+        check = recorder.commands["edge-1-check"]
         assert "delete" not in check
         assert check["create"] == "exec bash -s -- check.sh"
+        # That of another machine in this place: whatever depends on what is deleted first goes with it.
+        assert recorder.requests["edge-1-check"]["deleteBeforeReplace"] is False
+        assert recorder.requests["edge-1-prepare"]["deleteBeforeReplace"] is True
 
     def test_it_brings_the_checks_and_the_host_keeps_what_it_runs_later(self) -> None:
         commands = run_program(guide()).commands

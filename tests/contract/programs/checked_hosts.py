@@ -27,7 +27,7 @@ class Noting:
     def __init__(self, name: str, given: dict[str, Any]) -> None:
         connection = pulumi_command.remote.ConnectionArgs(**given["connection"])
         self.name, self.given = name, given
-        self.host = Host(name, "nobody", name, name, connection, connect_timeout=5, repair="")
+        self.host = Host(name, "nobody", name, given["identity"], connection, connect_timeout=5, repair="")
         self.check_name = f"{name}-check"
 
     def check(self, hooks: pulumi.ResourceHookBinding, waits: Sequence[pulumi.Resource]) -> pulumi.Resource:
@@ -40,9 +40,11 @@ class Noting:
         stdin = pulumi.Output.from_input(self.given["settings"])
         if passed is not None:
             stdin = pulumi.Output.all(stdin, passed).apply(lambda known: known[0])
-        note = f"cat >/dev/null; echo {self.name}-prepare >> {self.given['journal']}"
+        up, down = (
+            f"cat >/dev/null; echo {self.name}-{word} >> {self.given['journal']}" for word in ("prepare", "down")
+        )
         opts = pulumi.ResourceOptions(depends_on=[*waits, self.checked])
-        self.host._command("prepare", note, None, stdin, opts)
+        self.host._command("prepare", up, down, stdin, opts)
 
 
 equip([Noting(name, given) for name, given in json.loads(pathlib.Path("hosts.json").read_text()).items()])  # type: ignore[list-item]
