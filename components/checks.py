@@ -1,7 +1,7 @@
 """Checks: all hosts are checked before anything is changed on any of them, and what is wrong with them is told at once.
 
-Then each host gets its programs. That a host waits for the checks of all others is no dependency in Pulumi's state,
-which would be N × N of them: the program does not tell Pulumi of its next step before.
+Then each host gets its programs. That a host waits for the checks of all is no dependency in Pulumi's state, which
+would be N × N of them: the program does not tell Pulumi of the next step before.
 """
 
 from __future__ import annotations

@@ -78,7 +78,6 @@ class MemberHost(pulumi.ComponentResource):
         self.args = args
         self.needs = needs
         self._host = make_host(args.settings, args.host, args.machines)
-        self._checked: remote.Command | None = None
         self._prepared: remote.Command | None = None
         if args.member.state == "pending":
             pulumi.log.warn(pending(args.member), self)
@@ -97,18 +96,16 @@ class MemberHost(pulumi.ComponentResource):
             waits: what must be there before.
         """
         opts = pulumi.ResourceOptions(parent=self, depends_on=list(waits), hooks=hooks)
-        self._checked = self.host.check(self.needs.checked, opts)
-        return self._checked
+        return self.host.check(self.needs.checked, opts)
 
     def prepare(self, passed: pulumi.Input[None], waits: Sequence[pulumi.Resource]) -> remote.Command:
-        """Equips the host, once it is checked.
+        """Equips the host.
 
         Args:
-            passed: what must have come true before.
+            passed: what must have come true before, its own check included.
             waits: what must be there before.
         """
-        before = [*waits, self._checked] if self._checked is not None else list(waits)
-        opts = pulumi.ResourceOptions(parent=self, depends_on=before)
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(waits))
         leads = isinstance(self.args.host, CloudNode)
         self._prepared = self.host.prepare(self.needs.given, opts, passed, leads=leads)
         if pulumi.runtime.is_dry_run():

@@ -33,10 +33,10 @@ class TestOrder:
         assert len(names(recorder, "check")) == 5
         assert max(names(recorder, "check")) < min(names(recorder, "prepare"))
 
-    def test_a_host_depends_on_its_own_check_alone(self) -> None:
+    def test_that_hosts_wait_for_each_other_is_no_dependency_in_the_state(self) -> None:
         requests = run_program(guide_with_edges(3)).requests
         assert requests["edge-1-check"]["dependencies"] == []
-        assert requests["edge-1-prepare"]["dependencies"] == ["edge-1-check"]
+        assert requests["edge-1-prepare"]["dependencies"] == []
 
     def test_hosts_reached_over_the_overlay_are_checked_once_it_is_there_and_before_they_are_changed(self) -> None:
         raw = guide_with_edges(3)

@@ -32,8 +32,7 @@ class Noting:
 
     def check(self, hooks: pulumi.ResourceHookBinding, waits: Sequence[pulumi.Resource]) -> pulumi.Resource:
         opts = pulumi.ResourceOptions(depends_on=list(waits), hooks=hooks)
-        self.checked = self.host._command("check", self.given["check"], None, pulumi.Output.from_input(""), opts)
-        return self.checked
+        return self.host._command("check", self.given["check"], None, pulumi.Output.from_input(""), opts)
 
     def prepare(self, passed: pulumi.Input[None], waits: Sequence[pulumi.Resource]) -> None:
         # As `Host.prepare` does.
@@ -43,7 +42,7 @@ class Noting:
         up, down = (
             f"cat >/dev/null; echo {self.name}-{word} >> {self.given['journal']}" for word in ("prepare", "down")
         )
-        opts = pulumi.ResourceOptions(depends_on=[*waits, self.checked])
+        opts = pulumi.ResourceOptions(depends_on=list(waits))
         self.host._command("prepare", up, down, stdin, opts)
 
 
