@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from types import TracebackType
+from typing import Any
 
 import grpc
 import pulumi
@@ -135,11 +136,11 @@ def explain(
 def say_nothing_after_the_engine() -> None:
     """Keeps the Python host quiet once the engine has ended an update.
 
-    When a command fails, the engine shows why and shuts down; the host then often finds it gone in the middle of a
-    call, and prints a traceback of its own (seen with Pulumi 3.274.1 in one failed update of four). Everything else
-    is printed as before, and the exit code stays.
+    When a resource fails, the engine shows why and shuts down; the host then often finds it gone, or its call
+    cancelled, in the middle of a call, and prints a traceback of its own or has the engine show it (seen with Pulumi
+    3.274.1 in one failed update of four). Everything else is printed as before, and the exit code stays.
     """
-    usual = sys.excepthook
+    usual, log_error = sys.excepthook, pulumi.log.error
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         if _engine_is_gone(error):
@@ -147,14 +148,20 @@ def say_nothing_after_the_engine() -> None:
         else:
             usual(kind, error, traceback)
 
+    def error(msg: str, *more: Any, **named: Any) -> None:  # noqa: ANN401  # as the SDK has it
+        # What ends the program is told in the handler of its exception.
+        if not _engine_is_gone(sys.exception()):
+            log_error(msg, *more, **named)
+
     sys.excepthook = hook
+    pulumi.log.error = error
 
 
 def _engine_is_gone(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
-        if isinstance(error, grpc.RpcError) and "UNAVAILABLE" in str(error):
+        if isinstance(error, grpc.RpcError) and re.search(r"UNAVAILABLE|StatusCode\.CANCELLED", str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass
 from typing import Any
 
-from lab.aws_world.account import backend
+from lab.aws_world.backend import backend
 from lab.aws_world.catalog import user_of
 from lab.aws_world.firewall import Group, Guest, Rule
 
