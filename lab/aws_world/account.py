@@ -229,6 +229,8 @@ def _publish(image: Image) -> None:
         architecture=image.architecture, root_device_type="ebs", root_device_name=image.root_device,
         region_name=f"{REGION}a",
     )  # fmt: skip
+    if not image.parameter:
+        return
     parameters = vars(ssm_backends[ACCOUNT][REGION])["_parameters"]
     parameters[image.parameter].append(
         Parameter(

@@ -16,9 +16,11 @@ from typing import Any
 import botocore.session
 import pytest
 
-from lab import session
+from lab import hosts, session
 from lab.aws_world.access import endpoint
+from lab.aws_world.catalog import FAILING
 from lab.paths import Cache
+from lab.polling import wait_for
 from lab.rlinf_env import build
 from lab.stack import NAME, Stack, copy_program
 from lab.toolchain import versions
@@ -125,6 +127,25 @@ def larger(cluster: dict[str, Any]) -> None:
     cluster["cloud"][0]["aws"]["instance_type"] = "m5.xlarge"
 
 
+def helped(cluster: dict[str, Any]) -> None:
+    """Another edge, a spot instance of somebody's own image, whose boot scripts fail."""
+    larger(cluster)
+    aws = {"instance_type": "t3.medium", "ami": FAILING, "spot": True}
+    cluster["edges"].append({"name": "helper", "overlay_ip": "10.10.0.51", "aws": aws, "ssh": {"user": "admin"}})
+
+
+def without_helper(cluster: dict[str, Any]) -> None:
+    helped(cluster)
+    cluster["edges"][1]["lost"] = True
+
+
+def wait_for_login(stack: Stack, host: str) -> None:
+    """Returns as soon as a login works by the stack's own ssh_config."""
+    (stack.project / "ssh_config").write_text(stack.pulumi("stack", "output", "ssh_config"))
+    ssh = ("ssh", "-F", str(stack.project / "ssh_config"), "-o", "ConnectTimeout=3", host, "true")
+    assert wait_for(lambda: stack.lab.run(*ssh).returncode == 0 or None, 90), f"no login at {host}"
+
+
 def seen_by_rlinf(stack: Stack) -> dict[str, Any]:
     """What RLinf's own `Cluster` makes of the stack's output, on the head, as a user gets there by the outputs."""
     for output in ("ssh_config", "rlinf_config"):
@@ -166,6 +187,17 @@ class TestAnInstance:
         settings(stack, after_the_stop)
         stack.up()  # every script checks its part, and the gate opens again
 
+    def test_rebooted_from_inside_it_is_back_and_rlinf_goes_on(self, running: tuple[Stack, Any]) -> None:
+        stack, ec2 = running
+        identifier = instances(ec2)["trainer"]["InstanceId"]
+        before = hosts.leader(stack.lab.name, identifier)
+        ok(stack.lab.exec(identifier, "systemctl", "--no-block", "reboot"))
+        assert wait_for(lambda: hosts.leader(stack.lab.name, identifier) not in {before, None} or None, 90)
+        wait_for_login(stack, "trainer")
+        assert instances(ec2)["trainer"]["State"]["Name"] == "running"
+        assert seen_by_rlinf(stack) == SEEN
+        assert "unchanged" in stack.up()
+
     def test_another_type_is_another_one_in_its_place_and_the_edge_goes_on(self, running: tuple[Stack, Any]) -> None:
         stack, ec2 = running
         before, edge = instances(ec2), service_pids(stack, EDGE)
@@ -178,6 +210,43 @@ class TestAnInstance:
         assert after["trainer"]["PublicIpAddress"] == before["trainer"]["PublicIpAddress"]
         assert service_pids(stack, EDGE)["rlinf-easytier.service"] == edge["rlinf-easytier.service"]
         assert seen_by_rlinf(stack) == SEEN
+
+    def test_a_first_boot_that_failed_is_a_warning_where_nothing_is_missing(self, running: tuple[Stack, Any]) -> None:
+        stack, _ = running
+        edge = service_pids(stack, EDGE)
+        settings(stack, helped)
+        told = stack.up()
+        assert "helper: warning: its first boot failed: status: error" in told
+        assert [row["rank"] for row in stack.outputs()["nodes"]] == [None, 0, 1, 2]
+        assert service_pids(stack, EDGE) == edge
+
+    def test_a_spot_instance_that_is_taken_back_comes_again_by_an_update_that_refreshes(
+        self, running: tuple[Stack, Any]
+    ) -> None:
+        stack, ec2 = running
+        before, edge = instances(ec2), service_pids(stack, EDGE)
+        assert before["helper"]["InstanceLifecycle"] == "spot"
+        ec2.terminate_instances(InstanceIds=[before["helper"]["InstanceId"]])
+        assert "unchanged" in stack.up()  # it asks neither AWS nor the hosts
+        assert "helper" not in instances(ec2)
+        stack.up("--refresh")
+        after = instances(ec2)
+        assert after["helper"]["InstanceId"] != before["helper"]["InstanceId"]
+        assert after["helper"]["PublicIpAddress"] == before["helper"]["PublicIpAddress"]
+        for name in ("bootstrap", "trainer"):
+            assert after[name]["InstanceId"] == before[name]["InstanceId"]
+        assert service_pids(stack, EDGE) == edge
+
+    def test_a_lost_one_is_given_back_and_the_others_go_on(self, running: tuple[Stack, Any]) -> None:
+        stack, ec2 = running
+        edge = service_pids(stack, EDGE)
+        settings(stack, without_helper)
+        stack.up()
+        assert set(instances(ec2)) == {"bootstrap", "trainer"}
+        assert seen_by_rlinf(stack) == SEEN
+        settings(stack, larger)
+        assert "Resources:" in stack.up()
+        assert service_pids(stack, EDGE) == edge
 
     def test_terminated_by_somebody_else_they_are_forgotten_in_bounded_time(self, running: tuple[Stack, Any]) -> None:
         stack, ec2 = running

@@ -52,9 +52,9 @@ class Host:
         file.write_text(f"#!/bin/sh\n{text}\n")
         file.chmod(0o755)
 
-    def cloud_init(self, wait: str, told: str) -> None:
-        """Its cloud-init does this when it is waited for, and says that of itself."""
-        self.program("cloud-init", f"if [ \"$2\" = --wait ]; then {wait}; fi\ncat <<'END'\n{told}\nEND")
+    def cloud_init(self, told: str, status: int = 0, wait: str = "true") -> None:
+        """Its cloud-init says this of itself and ends so, and does that before where it is waited for."""
+        self.program("cloud-init", f"[ \"$2\" != --wait ] || {wait}\ncat <<'END'\n{told}\nEND\nexit {status}")
 
     def checked(self, *settings: str) -> Told:
         """What the checks say of it."""
@@ -79,7 +79,7 @@ def host(tmp_path: Path) -> Host:
 
 
 def test_one_that_failed_is_told_with_what_is_missing_on_the_host(host: Host) -> None:
-    host.cloud_init("exit 1", FAILED)
+    host.cloud_init(FAILED, 1)
     told = host.checked("CLOUD_INIT_LIMIT=20")
     assert told.status == 1
     assert "cloud-1: warning: its first boot failed: status: error" in told.text
@@ -91,7 +91,7 @@ def test_one_that_failed_is_told_with_what_is_missing_on_the_host(host: Host) ->
 
 
 def test_one_that_does_not_end_is_waited_for_no_longer_than_the_limit(host: Host) -> None:
-    host.cloud_init("exec sleep 60", RUNNING)
+    host.cloud_init(RUNNING, wait="exec sleep 60")
     began = time.monotonic()
     told = host.checked("CLOUD_INIT_LIMIT=1")
     assert time.monotonic() - began < 10
@@ -104,7 +104,7 @@ def test_one_that_does_not_end_is_waited_for_no_longer_than_the_limit(host: Host
 
 @pytest.mark.parametrize("status", [0, 2], ids=["done", "done, with warnings"])
 def test_one_that_ended_well_is_no_fault(host: Host, status: int) -> None:
-    host.cloud_init(f"exit {status}", "status: done")
+    host.cloud_init("status: done", status)
     told = host.checked("CLOUD_INIT_LIMIT=20")
     assert "waiting for the end of its first boot" in told.text
     assert "first boot failed" not in told.text
@@ -112,5 +112,5 @@ def test_one_that_ended_well_is_no_fault(host: Host, status: int) -> None:
 
 
 def test_the_cloud_init_of_a_host_that_exists_is_its_owners_affair(host: Host) -> None:
-    host.cloud_init("exit 1", FAILED)
+    host.cloud_init(FAILED, 1)
     assert "first boot" not in host.checked("CLOUD_INIT_LIMIT=").text
