@@ -1,5 +1,7 @@
 """One cloud-edge cluster for RLinf: the table of contents of `pulumi up`."""
 
+import gc
+
 import pulumi
 
 from components.bootstrap_vm import BootstrapVm
@@ -17,6 +19,8 @@ from components.ray_node import start_ray
 from config.load import load
 
 say_nothing_after_the_engine()
+# The program lives for one update and leaves hardly any cycles. Looking for them was half of a large preview.
+gc.disable()
 
 # Settings: validated before anything is created.
 settings = load()

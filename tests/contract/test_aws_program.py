@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 class TestTheLifeOfTheInstances:
     """From nothing to instances and back to nothing, and in between nothing that nobody asked for."""
 
+    @pytest.mark.long
     def test_another_type_is_another_instance_at_the_same_address_and_touches_no_other(
         self, aws_stack: Account
     ) -> None:

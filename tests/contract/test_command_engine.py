@@ -79,6 +79,7 @@ def test_up_change_up_and_destroy_pass_on_a_stock_server(
     assert journal.read_text().split() == ["create-first", "create-second", "delete"]
 
 
+@pytest.mark.long
 def test_triggers_replace_create_before_delete_unless_told_otherwise(
     stack: Stack, remote: Remote, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_folder_of_commands_through_one_bastion_runs_in_parallel(
     assert stack.outputs() == {f"edge-{n}": str(n) for n in range(6)}
 
 
+@pytest.mark.long
 def test_a_text_is_copied_and_copied_again_when_it_changed(stack: Stack, remote: Remote, tmp_path: Path) -> None:
     target = tmp_path / "missing" / "file"
     connection = remote()[1]["connection"]

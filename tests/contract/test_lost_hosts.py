@@ -121,6 +121,7 @@ def test_its_entry_can_then_be_deleted_without_a_login(world: World, changed: bo
     assert not [line for line in world.told if line.endswith("-down")]
 
 
+@pytest.mark.long
 def test_another_machine_takes_the_place_of_one_that_was_lost(world: World, start_sshd: StartSshd) -> None:
     world.write(lost=True, steps=("prepare", "overlay"))
     world.stack.up()

@@ -97,6 +97,13 @@ def ray_python(stack: Stack, host: str, code: str) -> str:
     return ok(stack.lab.exec(host, "/opt/rlinf-cloud-edge/libexec/launch.sh", "python", "-c", code))
 
 
+def raylet_environment(stack: Stack, host: str) -> dict[str, str]:
+    """The variables that a host's raylet was started with."""
+    pid = ok(stack.lab.exec(host, "pgrep", "-x", "raylet")).split()[0]
+    entries = ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0")
+    return {name: value for name, _, value in (entry.partition("=") for entry in entries)}
+
+
 def assert_as_before(stack: Stack, host: str, before: tuple[set[str], str]) -> None:
     """Fails unless a host has the files and accounts it had, and no device, rule or process of ours."""
     files, accounts = before

@@ -20,7 +20,7 @@ from lab.session import Session, name_for_tests, running
 AMI = "ami-0debae12000000001"
 BOOT_LIMIT_S = 60
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.long]
 
 
 @dataclass(frozen=True)

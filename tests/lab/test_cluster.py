@@ -26,6 +26,7 @@ from tests.lab.cluster_fixtures import (
     lab_with_stack,
     ok,
     ray_python,
+    raylet_environment,
     service_pids,
 )
 
@@ -107,10 +108,8 @@ class TestAfterTheFirstUp:
     def test_the_raylet_has_its_rank_and_device(self, stack: Stack, host: str, rank: str) -> None:
         assert ok(stack.lab.exec(host, "systemctl", "is-active", "rlinf-ray")) == "active\n"
         assert ok(stack.lab.exec(host, "systemctl", "is-enabled", "rlinf-ray")) == "enabled\n"
-        pid = ok(stack.lab.exec(host, "pgrep", "-f", "raylet/raylet")).split()[0]
-        environment = ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0")
-        assert f"RLINF_NODE_RANK={rank}" in environment
-        assert "RLINF_COMM_NET_DEVICES=et0" in environment
+        environment = raylet_environment(stack, host)
+        assert (environment["RLINF_NODE_RANK"], environment["RLINF_COMM_NET_DEVICES"]) == (rank, "et0")
 
     @pytest.mark.parametrize("host", ["cloud-1", "edge-1"])
     def test_plain_ray_init_auto_sees_all_nodes_on_overlay_addresses(self, stack: Stack, host: str) -> None:
@@ -146,6 +145,7 @@ class TestAfterTheFirstUp:
         assert set(summary) == {"same"}
         assert "unchanged" in stack.up()
 
+    @pytest.mark.long
     def test_repair_runs_every_script_and_restarts_nothing(self, stack: Stack, printed: list[str]) -> None:
         pids = {host: service_pids(stack, host) for host in HOSTS}
         stack.change(lambda cluster: cluster.update(repair="once"))
@@ -276,8 +276,7 @@ class TestAChange:
             assert after[host]["rlinf-easytier.service"] != before[host]["rlinf-easytier.service"]
             assert " mtu 1280 " in ok(stack.lab.exec(host, "ip", "link", "show", "dev", "et0"))
         for host, rank in (("edge-1", "2"), ("edge-2", "1")):
-            pid = ok(stack.lab.exec(host, "pgrep", "-x", "raylet")).split()[0]
-            assert f"RLINF_NODE_RANK={rank}" in ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0")
+            assert raylet_environment(stack, host)["RLINF_NODE_RANK"] == rank
         assert "unchanged" in stack.up()
 
     def test_the_doctor_finds_all_as_planned_and_names_what_is_not(self, stack: Stack) -> None:

@@ -144,6 +144,7 @@ class TestAnUpdateThatFails:
         stack.change(quickly)
         assert "created" in stack.up()
 
+    @pytest.mark.long
     def test_a_wrong_secret_on_one_host_names_it_and_the_cluster_stays_whole(self, stack: Stack) -> None:
         secret = stack.pulumi("config", "get", "networkSecret").strip()
         stack.pulumi("config", "set", "--secret", "networkSecret", stdin="not-the-secret-of-the-others")

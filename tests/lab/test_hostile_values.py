@@ -15,38 +15,15 @@ import pytest
 from ruamel.yaml import YAML
 
 from lab.stack import Stack
-from tests.lab.cluster_fixtures import lab_with_stack, ok, ray_python
+from tests.lab.cluster_fixtures import lab_with_stack, ok, ray_python, raylet_environment
+from tests.lab.hostile_settings import OWNED, VALUES, variables
 
-OWNED = "/tmp/owned"
-VALUES = (
-    f"$(touch {OWNED})",
-    f"`touch {OWNED}`",
-    f"; touch {OWNED} #",
-    f"'; touch {OWNED}; '",
-    f'"; touch {OWNED}; "',
-    f"| touch {OWNED} &",
-    f"EOF touch {OWNED}",
-    "${HOME} $HOME $$ $0 %h %n %% %s",
-    "back\\slash \\n \\t \\",
-    "'single' \"double\" \"'both'\"",
-    " spaces at both ends ",
-    "a=b=c",
-    "# no comment",
-    "~ * ? [a-z] {a,b} !x",
-    "-n",
-    "",
-    "漢字 ü 🤖",
-    "long " * 800,
-)
+pytestmark = pytest.mark.long
+
 NETWORK = f"net'\"\\ $(touch {OWNED}) `touch {OWNED}` $HOME #%s"
 SECRET = f"s'\"\\ $(touch {OWNED}) `touch {OWNED}` $HOME #%n ={{}}"
 BASE = "base '$(touch owned)' `touch owned` \".yaml"
 NODES = ("cloud-1", "edge-1", "edge-2")
-
-
-def variables() -> dict[str, str]:
-    """A variable for each value."""
-    return {f"HOSTILE_{index}": value for index, value in enumerate(VALUES)}
 
 
 def hostile(cluster: dict[str, Any]) -> None:
@@ -69,12 +46,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
         stack.change(hostile)
         stack.up()
         yield stack
-
-
-def raylet_environment(stack: Stack, host: str) -> dict[str, str]:
-    pid = ok(stack.lab.exec(host, "pgrep", "-f", "raylet/raylet")).split()[0]
-    entries = ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0")
-    return {name: value for name, _, value in (entry.partition("=") for entry in entries)}
 
 
 class TestHostileValues:

@@ -18,7 +18,8 @@ from lab.paths import CLONE, VENV, Cache
 from lab.rlinf_env import build
 from lab.stack import Stack
 from lab.toolchain import versions
-from tests.lab.cluster_fixtures import lab_with_stack, ok
+from tests.lab.cluster_fixtures import lab_with_stack, ok, raylet_environment
+from tests.lab.hostile_settings import OWNED, variables
 
 PROGRAMS = Path(__file__).with_name("rlinf_programs")
 HEAD = "cloud-1"
@@ -49,6 +50,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory, rlinf_venv: Path) -> Generat
 def with_environments(cluster: dict[str, Any]) -> None:
     cluster["ray"] = {"version": versions.RAY, "venv": "/opt/rlinf/venv"}
     cluster["edges"][0]["ray"] = {"activate": "source switch_env venv"}
+    cluster["edges"][0]["env"] = variables()
 
 
 def put_on_head(stack: Stack, path: str, text: str) -> None:
@@ -106,9 +108,14 @@ class TestWorkers:
             assert seen["device_received_bytes"] > report["bytes_each_way"]
 
     def test_an_activation_command_is_whose_environment_they_have(self, stack: Stack) -> None:
-        pid = ok(stack.lab.exec("edge-1", "pgrep", "-f", "raylet/raylet")).split()[0]
-        environment = ok(stack.lab.exec("edge-1", "cat", f"/proc/{pid}/environ")).split("\0")
-        assert {"SWITCHED_TO=venv", "VIRTUAL_ENV=/opt/rlinf/venv"} <= set(environment)
+        environment = raylet_environment(stack, "edge-1")
+        assert (environment["SWITCHED_TO"], environment["VIRTUAL_ENV"]) == ("venv", "/opt/rlinf/venv")
+
+    def test_a_hosts_own_variables_are_theirs_as_they_were_written(self, stack: Stack) -> None:
+        environment = raylet_environment(stack, "edge-1")
+        assert {name: environment.get(name) for name in variables()} == variables()
+        for host in (HEAD, "edge-1"):
+            assert stack.lab.exec(host, "test", "!", "-e", OWNED).returncode == 0, host
 
     def test_all_nodes_add_up_a_tensor_over_the_device_that_is_named(self, stack: Stack) -> None:
         report = reported(stack, "all_reduce.py", "2")

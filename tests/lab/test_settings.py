@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from lab import faults
 from lab.stack import Stack
-from tests.lab.cluster_fixtures import lab_with_stack, ok, service_pids
+from tests.lab.cluster_fixtures import lab_with_stack, ok, raylet_environment, service_pids
 
 pytestmark = pytest.mark.long  # two clusters of other shapes
 
@@ -155,9 +155,8 @@ class TestDirectMode:
         direct.up()
         assert addresses(direct) == ["203.0.113.10", "203.0.113.11"]
         assert direct.outputs()["ray_address"] == "203.0.113.10:6379"
-        pid = ok(direct.lab.exec("cloud-2", "pgrep", "-f", "raylet/raylet")).split()[0]
-        environment = ok(direct.lab.exec("cloud-2", "cat", f"/proc/{pid}/environ")).split("\0")
-        assert {"RLINF_COMM_NET_DEVICES=host0", "RLINF_NODE_RANK=1"} <= set(environment)
+        environment = raylet_environment(direct, "cloud-2")
+        assert (environment["RLINF_COMM_NET_DEVICES"], environment["RLINF_NODE_RANK"]) == ("host0", "1")
 
     def test_there_is_no_easytier(self, direct: Stack) -> None:
         assert "et0" not in ok(direct.lab.exec("cloud-1", "ip", "-brief", "link"))

@@ -32,6 +32,7 @@ from tests.lab.cluster_fixtures import (
     lab_with_stack,
     ok,
     ray_python,
+    raylet_environment,
     service_pids,
 )
 
@@ -155,13 +156,6 @@ def printed(ways: Ways, before: dict[str, tuple[set[str], str]]) -> list[str]:
     return [ways.stack.up("--diff")]
 
 
-def of_raylet(stack: Stack, host: str) -> dict[str, str]:
-    """The environment of a host's raylet, which is that of its workers."""
-    pid = ok(stack.lab.exec(host, "pgrep", "-f", "raylet/raylet")).split()[0]
-    entries = ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0")
-    return dict(entry.split("=", 1) for entry in entries if entry)
-
-
 def services(stack: Stack) -> dict[str, dict[str, str]]:
     """Main processes of our services on every host."""
     return {host: service_pids(stack, host) for host in HOSTS}
@@ -224,7 +218,7 @@ class TestEnvironments:
     """Ray and its workers get the environment that is named for their host, and nothing of .bashrc."""
 
     def test_what_the_activation_leaves_is_the_workers(self, ways: Ways) -> None:
-        environment = of_raylet(ways.stack, "edge-1")
+        environment = raylet_environment(ways.stack, "edge-1")
         assert environment["VIRTUAL_ENV"].endswith("/venv")
         assert environment["PATH"].split(":")[0] == f"{environment['VIRTUAL_ENV']}/bin"
         assert environment["LD_LIBRARY_PATH"] == "/opt/cuda/lib64"
@@ -233,11 +227,11 @@ class TestEnvironments:
         assert not {"EVIL", "NOT_TEXT", "OF_BASHRC", "SUDO_USER", "SSH_CONNECTION"} & set(environment)
 
     def test_the_users_own_variables_come_last(self, ways: Ways) -> None:
-        environment = of_raylet(ways.stack, "edge-1")
+        environment = raylet_environment(ways.stack, "edge-1")
         assert environment["PYTHONPATH"] == "/mine"
         assert environment["OF_THE_HOST"] == 'a "b" $HOME'
         assert environment["EVERYWHERE"] == "1"
-        assert "OF_THE_HOST" not in of_raylet(ways.stack, "edge-2")
+        assert "OF_THE_HOST" not in raylet_environment(ways.stack, "edge-2")
 
     def test_a_worker_and_the_launcher_have_the_same(self, ways: Ways) -> None:
         code = (
@@ -254,8 +248,8 @@ class TestEnvironments:
         assert worker["PYTHONPATH"].endswith("/mine")
 
     def test_each_host_has_its_own_path(self, ways: Ways) -> None:
-        assert of_raylet(ways.stack, "cloud-1")["PATH"].startswith("/opt/rlinf/venv/bin:")
-        assert of_raylet(ways.stack, "edge-2")["PATH"].startswith("/srv/other/env/bin:")
+        assert raylet_environment(ways.stack, "cloud-1")["PATH"].startswith("/opt/rlinf/venv/bin:")
+        assert raylet_environment(ways.stack, "edge-2")["PATH"].startswith("/srv/other/env/bin:")
 
     def test_what_is_no_text_is_told(self, printed: list[str]) -> None:
         assert "variables that are not text are left out: NOT_TEXT" in printed[0]
@@ -284,7 +278,7 @@ class TestEnvironments:
         ways.stack.change(edit)
         ways.stack.up()
         after = services(ways.stack)
-        assert [of_raylet(ways.stack, host)["RLINF_NODE_RANK"] for host in NODES] == ["0", "2", "1"]
+        assert [raylet_environment(ways.stack, host)["RLINF_NODE_RANK"] for host in NODES] == ["0", "2", "1"]
         changed = {
             (host, service) for host in HOSTS for service in pids[host] if pids[host][service] != after[host][service]
         }

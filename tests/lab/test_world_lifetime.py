@@ -95,13 +95,15 @@ def when_it_is_up(lab: Lab) -> bool:
     return state is not None and state.phase == "up"
 
 
-MOMENTS: list[Callable[[Lab], bool]] = [
-    when_state_is_written,
+MOMENTS = [
     when_a_router_is_made,
-    when_a_disk_is_made,
     when_a_host_boots,
-    when_it_is_up,
+    *(
+        pytest.param(moment, marks=pytest.mark.long)
+        for moment in (when_state_is_written, when_a_disk_is_made, when_it_is_up)
+    ),
 ]
+SIGNALS = [signal.SIGINT, *(pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGTERM, signal.SIGHUP))]
 
 
 class TestCutOff:
@@ -124,7 +126,7 @@ class TestCutOff:
         assert "Cleaning up what is left" in up(small, "--edges", "1")
         assert small.state().phase == "up"
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    @pytest.mark.parametrize("number", SIGNALS)
     def test_an_interrupted_up_cleans_up_and_says_so_by_its_exit_code(self, small: Lab, number: signal.Signals) -> None:
         process = start(small, "up")
         assert wait_for(lambda: when_a_host_boots(small) or None, 60)
@@ -143,6 +145,7 @@ class TestCutOff:
         finish(start(small, "down"))
         assert_nothing_left(small)
 
+    @pytest.mark.long
     def test_up_after_a_reboot_of_this_machine_makes_a_whole_lab(self, small: Lab) -> None:
         up(small)
         record = small.files.state.read_text()
@@ -170,6 +173,7 @@ class TestSideBySide:
         assert sum("Bringing up the lab" in output for output in outputs) == 1
         assert any("waiting for another command" in output for output in outputs)
 
+    @pytest.mark.long
     def test_labs_of_different_names_have_the_same_addresses_and_do_not_meet(self, small: Lab) -> None:
         with running(name_for_tests("-other"), edges=0) as other:
             up(small)
@@ -210,6 +214,7 @@ class TestGrowth:
         assert "more than asked for; take it down first" in process.communicate(timeout=60)[0]
         assert process.returncode == 1
 
+    @pytest.mark.long
     def test_adding_that_was_cut_off_is_cleaned_up_and_the_other_hosts_stay(self, small: Lab) -> None:
         up(small)
         before = small.state().processes
