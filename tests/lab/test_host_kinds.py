@@ -77,6 +77,15 @@ def ray_pids(stack: Stack) -> set[str]:
     return set(stack.lab.exec(CONTAINER, "pgrep", "-f", "ray").stdout.split())
 
 
+def back(stack: Stack, before: dict[str, str]) -> bool | None:
+    """Whether these services of the container are started anew, and one raylet answers."""
+    after = service_pids(stack, CONTAINER)
+    if any(after[name] in ("0", before[name]) for name in before):
+        return None
+    probe = "timeout 2 bash -c 'exec 3<>/dev/tcp/10.10.0.12/20001' && test $(pgrep -xc raylet) = 1"
+    return stack.lab.exec(CONTAINER, "bash", "-c", probe).returncode == 0 or None
+
+
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, None]:
     folder = tmp_path_factory.mktemp("project")
@@ -201,20 +210,24 @@ class TestHostWithoutSystemd:
         before = service_pids(stack, CONTAINER)
         easytier = before["rlinf-easytier.service"]
         shell(stack, CONTAINER, f"kill -KILL {easytier} $(pgrep -x raylet)")
-
-        def back() -> bool | None:
-            after = service_pids(stack, CONTAINER)
-            anew = all(after[name] not in ("0", before[name]) for name in before)
-            return True if anew and answers() else None
-
-        def answers() -> bool:
-            probe = "timeout 2 bash -c 'exec 3<>/dev/tcp/10.10.0.12/20001' && test $(pgrep -xc raylet) = 1"
-            return stack.lab.exec(CONTAINER, "bash", "-c", probe).returncode == 0
-
-        assert wait_for(back, 60)
+        assert wait_for(lambda: back(stack, before), 60)
         assert "process " + easytier + " ended with SIGKILL" in shell(
             stack, CONTAINER, "cat /var/lib/rlinf-cloud-edge/log/rlinf-easytier.service.log"
         )
+
+    def test_a_raylet_that_sigterm_ended_is_back_by_itself(self, stack: Stack) -> None:
+        ray = {name: pid for name, pid in service_pids(stack, CONTAINER).items() if name == "rlinf-ray.service"}
+        shell(stack, CONTAINER, "pkill -TERM -x raylet")
+        assert wait_for(lambda: back(stack, ray), 60)
+
+    def test_a_stop_of_ray_is_quick_and_leaves_no_process_of_it(self, stack: Stack) -> None:
+        supervise = "python3 -B /opt/rlinf-cloud-edge/libexec/supervise.py"
+        started = time.monotonic()
+        shell(stack, CONTAINER, f"{supervise} stop rlinf-ray.service")
+        assert time.monotonic() - started < 15, "it took the service's limit"
+        assert ray_pids(stack) == set()
+        shell(stack, CONTAINER, f"{supervise} start rlinf-ray.service")
+        assert wait_for(lambda: back(stack, {"rlinf-ray.service": "0"}), 60)
 
     def test_what_a_killed_supervisor_left_running_is_ended_before_a_new_one_starts(self, stack: Stack) -> None:
         old = ray_pids(stack)
