@@ -52,8 +52,11 @@ read_settings() {
 # one_at_a_time: waits until no other script of this project runs on the host.
 one_at_a_time() {
   [[ -z ${RLINF_CLOUD_EDGE_LOCKED:-} ]] || return 0
-  exec 9>"$LOCK"
-  flock -w 900 9 || fail "another update of this host has been running for 15 minutes; wait for it, or end it, and $AGAIN"
+  # Whoever had the lock may have removed everything, its file included: then it is another file by now.
+  until [[ $LOCK -ef /proc/self/fd/9 ]]; do
+    exec 9>"$LOCK"
+    flock -w 900 9 || fail "another update of this host has been running for 15 minutes; wait for it, or end it, and $AGAIN"
+  done
   export RLINF_CLOUD_EDGE_LOCKED=1
 }
 
