@@ -74,6 +74,26 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
         ),
     ),
     (
+        r"Client error on launch|InvalidKMSKey|KMSKeyNotFound|KMSKeyNotAccessible",
+        Meaning(
+            "aws.root_volume.kms_key_id",
+            "AWS has ended the instance as it was launched, as it does when EBS can't use the key of the disk",
+            "name a key of this region that the account, and EBS for it, may use, or leave it out",
+        ),
+    ),
+    (
+        r"VolumeLimitExceeded|MaxStorageExceeded",
+        Meaning(
+            "aws.root_volume.size",
+            "the account's quota of EBS storage is used up",
+            f"write less, or ask for more at {_QUOTA} (Amazon Elastic Block Store)",
+        ),
+    ),
+    (
+        r"reported that the resource did not exist while updating",
+        Meaning("aws", "what was created here is gone from the account", "have Pulumi look: pulumi refresh --yes"),
+    ),
+    (
         r"SpotMaxPriceTooLow",
         Meaning("aws.spot.max_price", "the spot price is above this one", "raise it, or leave it out"),
     ),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 import grpc
 import pulumi
@@ -132,12 +134,28 @@ def explain(
     return pulumi.ErrorHook(f"explain-{command}", hook)
 
 
+_LAST_WORDS = ("Program failed with an unhandled exception", "Resource monitor has terminated")
+"""What the Python host has the engine show of a program that ended."""
+
+
+class _Error:
+    """Pulumi's own `log.error`, but for the last words of a program whose engine is gone."""
+
+    def __init__(self, usual: Callable[..., None]) -> None:
+        self._usual = usual
+
+    def __call__(self, msg: str, *more: Any, **named: Any) -> None:  # noqa: ANN401  # as the SDK has it
+        # They are said in the handler of the exception that ended it.
+        if not (msg.startswith(_LAST_WORDS) and _engine_is_gone(sys.exception())):
+            self._usual(msg, *more, **named)
+
+
 def say_nothing_after_the_engine() -> None:
     """Keeps the Python host quiet once the engine has ended an update.
 
-    When a command fails, the engine shows why and shuts down; the host then often finds it gone in the middle of a
-    call, and prints a traceback of its own (seen with Pulumi 3.274.1 in one failed update of four). Everything else
-    is printed as before, and the exit code stays.
+    When a resource fails, the engine shows why and shuts down; the host then often finds it gone, or its call
+    cancelled, in the middle of a call, and prints a traceback of its own or has the engine show it (seen with Pulumi
+    3.274.1 in one failed update of four). Everything else is printed as before, and the exit code stays.
     """
     usual = sys.excepthook
 
@@ -148,13 +166,15 @@ def say_nothing_after_the_engine() -> None:
             usual(kind, error, traceback)
 
     sys.excepthook = hook
+    if not isinstance(pulumi.log.error, _Error):
+        pulumi.log.error = _Error(pulumi.log.error)
 
 
 def _engine_is_gone(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
-        if isinstance(error, grpc.RpcError) and "UNAVAILABLE" in str(error):
+        if isinstance(error, grpc.Call) and error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
             return True
         error = error.__cause__ or error.__context__
     return False

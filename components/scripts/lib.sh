@@ -113,6 +113,9 @@ payload_passes() {
     [[ $(head -c 16384 <&3) == "$payload" ]]' _ "$1" "$2" 2>/dev/null
 }
 
+# ray_version PYTHON: reads the package's metadata, since importing Ray takes seconds.
+ray_version() { "$1" -I -c 'import importlib.metadata as m; print(m.version("ray"))' 2>/dev/null; }
+
 # running_as_configured SERVICE FILE...: active, and started from just these files.
 running_as_configured() {
   local service=$1

@@ -119,8 +119,7 @@ existing_environment() {
     return
   fi
   file=$(mktemp)
-  activate "$RAY_USER" "$RAY_ACTIVATE" "$file" ||
-    fail "'$RAY_ACTIVATE', evaluated by a login shell of $RAY_USER, activates nothing: $activation_said. Correct ray.activate"
+  activate "$RAY_USER" "$RAY_ACTIVATE" "$file" || fail "$(activates_nothing "$RAY_USER" "$RAY_ACTIVATE")"
   python=$(activated_program 1 "$file")
   runuser -u "$RAY_USER" -- "$python" -I -B "$here/environment_file.py" <"$file"
   rm -f -- "$file"

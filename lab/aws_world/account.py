@@ -1,7 +1,8 @@
 """The AWS account of a lab: moto's, in this process, with what moto lacks for one whose instances are real hosts.
 
 Public addresses come from a given range, and no address is given twice; an instance without a subnet gets one, as in a
-default VPC; what an interface's groups are changed to, its instance has; images, key pairs and types must exist.
+default VPC; what an interface's groups are changed to, its instance has; images, key pairs and types must exist, and
+quotas are kept; there is no KMS key.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from lab.aws_world import quotas
+from lab.aws_world.backend import ACCOUNT, REGION, backend
 from lab.aws_world.catalog import IMAGES, Image
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
-
-ACCOUNT = "123456789012"
-REGION = "us-east-1"
-"""The region whose instances are hosts."""
 
 _STRICT = ("MOTO_ENABLE_AMI_VALIDATION", "MOTO_ENABLE_KEYPAIR_VALIDATION", "MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION")
 
@@ -49,6 +48,8 @@ class Account:
 
         _give_addresses(addresses)
         _choose_subnets()
+        quotas.enforce()
+        _end_without_key()
         _keep_groups()
         _take_user_data()
         _count_reboots()
@@ -83,13 +84,6 @@ class _Watched:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterator[bytes]:
         yield from self._application(environ, start_response)
         self._changed()
-
-
-def backend() -> Any:  # noqa: ANN401  # moto's own, which has no types to speak of
-    """Moto's EC2 of this account and region."""
-    from moto.ec2.models import ec2_backends  # noqa: PLC0415  # after the settings are made
-
-    return ec2_backends[ACCOUNT][REGION]
 
 
 def addresses_in_use() -> set[str]:
@@ -191,6 +185,26 @@ def _choose_subnets() -> None:
     instances.InstanceBackend.run_instances = run_instances
 
 
+def _end_without_key() -> None:
+    """An instance whose disk needs a key that EBS can't use ends as it is launched: the account has none of its own."""
+    from moto.ec2.models import instances  # noqa: PLC0415  # after the settings are made
+
+    original = instances.InstanceBackend.run_instances
+
+    def run_instances(self: Any, *positional: Any, **given: Any) -> Any:  # noqa: ANN401  # as it is in moto
+        reservation = original(self, *positional, **given)
+        disks: list[dict[str, Any]] = given.get("block_device_mappings") or []
+        if any(each.get("Ebs", {}).get("KmsKeyId") for each in disks):
+            self.terminate_instances([each.id for each in reservation.instances])
+            for each in reservation.instances:
+                each.state_reason = instances.StateReason(
+                    "Client.InternalError: Client error on launch", "Client.InternalError"
+                )
+        return reservation
+
+    instances.InstanceBackend.run_instances = run_instances
+
+
 def _keep_groups() -> None:
     from moto.ec2.models import elastic_network_interfaces as interfaces  # noqa: PLC0415  # after the settings are made
 
@@ -215,6 +229,8 @@ def _publish(image: Image) -> None:
         architecture=image.architecture, root_device_type="ebs", root_device_name=image.root_device,
         region_name=f"{REGION}a",
     )  # fmt: skip
+    if not image.parameter:
+        return
     parameters = vars(ssm_backends[ACCOUNT][REGION])["_parameters"]
     parameters[image.parameter].append(
         Parameter(

@@ -12,7 +12,8 @@ class Image:
     Attributes:
         identifier: the same in every lab, so that it can be written down.
         user: the account that its instances let their key pair in to.
-        parameter: of the Systems Manager, that names it as the current one.
+        parameter: of the Systems Manager, that names it as the current one; empty where none does.
+        first_boot: commands that its maker has cloud-init run on the first boot.
     """
 
     identifier: str
@@ -22,9 +23,13 @@ class Image:
     architecture: str
     root_device: str
     parameter: str
+    first_boot: tuple[str, ...] = ()
 
 
 _DEBIAN, _CANONICAL, _AMAZON = "136693071363", "099720109477", "898082745236"
+
+FAILING = "ami-0bad0000000000001"
+"""An image of one's own whose boot scripts fail, as cloud-init then says."""
 
 IMAGES = (
     Image(
@@ -55,9 +60,13 @@ IMAGES = (
         "ubuntu", "arm64", "/dev/sda1",
         "/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id",
     ),
+    Image(
+        FAILING, "somebodys-image-whose-first-boot-fails", "123456789012", "admin", "x86_64", "/dev/xvda", "",
+        first_boot=("echo 'no licence server' >&2; exit 1",),
+    ),
 )  # fmt: skip
 
 
-def user_of(identifier: str) -> str:
-    """The account that an image's instances let their key pair in to."""
-    return next((image.user for image in IMAGES if image.identifier == identifier), "admin")
+def image_of(identifier: str) -> Image:
+    """An image of this catalog; one that somebody registers is like Debian's."""
+    return next((image for image in IMAGES if image.identifier == identifier), IMAGES[0])

@@ -71,6 +71,7 @@ def _settings(instance: Instance) -> dict[str, object]:
         "manage_etc_hosts": False,
         # The image has but the one it is made with.
         "locale": False,
+        **({"runcmd": list(instance.first_boot)} if instance.first_boot else {}),
     }
 
 

@@ -6,8 +6,8 @@ import base64
 from dataclasses import dataclass
 from typing import Any
 
-from lab.aws_world.account import backend
-from lab.aws_world.catalog import user_of
+from lab.aws_world.backend import backend
+from lab.aws_world.catalog import image_of
 from lab.aws_world.firewall import Group, Guest, Rule
 
 _EVERYWHERE = "0.0.0.0/0"
@@ -21,6 +21,7 @@ class Instance:
         runs: whether it should be on.
         reboots: how often a reboot was asked for.
         user: the account that its key pair lets in to.
+        first_boot: commands that the maker of its image has cloud-init run on the first boot.
         disk_gib: size of its root volume.
         terminates: it is terminated, not stopped, when it switches itself off.
     """
@@ -29,6 +30,7 @@ class Instance:
     runs: bool
     reboots: int
     user: str
+    first_boot: tuple[str, ...]
     public_key: str
     user_data: bytes
     disk_gib: int
@@ -71,7 +73,8 @@ def _instance(ec2: Any, found: Any) -> Instance:  # noqa: ANN401  # moto's own
         name=found.id,
         runs=found.state in {"running", "pending"},
         reboots=getattr(found, "lab_reboots", 0),
-        user=user_of(found.image_id),
+        user=image_of(found.image_id).user,
+        first_boot=image_of(found.image_id).first_boot,
         public_key=material.decode() if isinstance(material, bytes) else str(material),
         user_data=base64.b64decode(str(found.user_data)) if found.user_data else b"",
         disk_gib=max([8, *(int(size) for size in volumes)]),

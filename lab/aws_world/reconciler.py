@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab import disk, hosts, network, topology
 from lab.aws_world import cloud_init, firewall, plan
-from lab.aws_world.account import backend
+from lab.aws_world.backend import backend
 from lab.errors import LabError
 from lab.polling import wait_for
 from lab.processes import Process

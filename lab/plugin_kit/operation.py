@@ -6,11 +6,14 @@ import asyncio
 import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import grpc
 
-from .protocol import engine_pb2
+from .protocol import engine_pb2, provider_pb2, status_pb2
+
+if TYPE_CHECKING:
+    from google.protobuf.struct_pb2 import Struct
 
 INFO = engine_pb2.INFO
 WARNING = engine_pb2.WARNING
@@ -35,6 +38,28 @@ class FailedError(Exception):
     def within(self, prefix: str) -> FailedError:
         """The same failure, its message after `prefix`."""
         return FailedError(f"{prefix}{self.message}", self.status)
+
+
+class PartlyCreatedError(FailedError):
+    """The call fails after it has created something, which the engine then keeps, with this as what is wrong with it.
+
+    Attributes:
+        identifier: of what there is now.
+        properties: what is known of it.
+    """
+
+    def __init__(self, message: str, identifier: str, properties: Struct) -> None:
+        super().__init__(message)
+        self.identifier = identifier
+        self.properties = properties
+
+    def details(self) -> bytes:
+        """What the engine reads of it, as gRPC carries the details of a failure (google.rpc.Status)."""
+        status = status_pb2.Status(code=int(self.status.value[0]), message=self.message)
+        status.details.add().Pack(
+            provider_pb2.ErrorResourceInitFailed(id=self.identifier, properties=self.properties, reasons=[self.message])
+        )
+        return status.SerializeToString()
 
 
 class Cancellation:

@@ -23,6 +23,6 @@ if not TYPE_CHECKING and "pulumi" not in sys.modules:
         _package.__path__ = [_folder]
         sys.modules[_name] = _package
 
-from pulumi.runtime.proto import engine_pb2, plugin_pb2, provider_pb2
+from pulumi.runtime.proto import engine_pb2, plugin_pb2, provider_pb2, status_pb2
 
-__all__ = ["engine_pb2", "plugin_pb2", "provider_pb2"]
+__all__ = ["engine_pb2", "plugin_pb2", "provider_pb2", "status_pb2"]

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,22 @@ def client(service: str, endpoint: str) -> Any:
         region_name="us-east-1",
         endpoint_url=endpoint,
     )
+
+
+@contextmanager
+def quota(endpoint: str, code: str, vcpus: int) -> Generator[None, None, None]:
+    """Has the account allow so many vCPUs of a kind of instance, named by its quota, for the length of a block."""
+    quotas = client("service-quotas", endpoint)
+    before = quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"]["Value"]
+
+    def ask(value: float) -> None:
+        quotas.request_service_quota_increase(ServiceCode="ec2", QuotaCode=code, DesiredValue=value)
+
+    ask(vcpus)
+    try:
+        yield
+    finally:
+        ask(before)
 
 
 def start(plugin: Path, environment: Mapping[str, str], config: Json | None = None) -> Provider:

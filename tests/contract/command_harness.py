@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
 from google.protobuf.json_format import MessageToDict
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc, status_pb2
 
 from lab.polling import wait_for
 
@@ -87,6 +87,18 @@ class CallError(Exception):
         super().__init__(error.details())
         self.code: grpc.StatusCode = error.code()
         self.message: str = error.details()
+        self.created = _partly_created(error)
+
+
+def _partly_created(error: grpc.Call) -> Json | None:
+    """What a creation that failed has left, as the engine is told it: `id`, `properties`, `reasons`."""
+    carried = dict(error.trailing_metadata() or ())
+    if "grpc-status-details-bin" not in carried:
+        return None
+    status, found = status_pb2.Status(), provider_pb2.ErrorResourceInitFailed()
+    status.ParseFromString(cast("bytes", carried["grpc-status-details-bin"]))
+    assert status.details[0].Unpack(found)
+    return MessageToDict(found)
 
 
 class _Engine(engine_pb2_grpc.EngineServicer):

@@ -16,10 +16,11 @@ from lab.command_plugin import SUBSTITUTE
 from lab.paths import Cache
 from lab.toolchain import pulumi_cli
 from tests.contract.aws_fixtures import aws_endpoint, aws_plugin, world
+from tests.contract.aws_program_stack import aws_program, aws_stack
 from tests.contract.command_harness import Provider
 from tests.contract.command_sshd import Key, Keyring, Sshd, free_port
 
-__all__ = ["aws_endpoint", "aws_plugin", "world"]
+__all__ = ["aws_endpoint", "aws_plugin", "aws_program", "aws_stack", "world"]
 
 StartSshd = Callable[..., Sshd]
 StartProvider = Callable[..., Provider]

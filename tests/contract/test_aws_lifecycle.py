@@ -23,6 +23,7 @@ from tests.contract.aws_fixtures import (
     TABLE_ASSOCIATION,
     VPC,
     World,
+    quota,
 )
 from tests.contract.command_harness import UNKNOWN, CallError, Created, Json, is_secret, secret
 
@@ -182,6 +183,60 @@ class TestFaults:
         assert "creating EC2 Instance: operation error EC2: RunInstances" in message
         assert f"api error {code}" in message
         assert str(next(iter(change.values()))) in message
+
+    @pytest.mark.parametrize(
+        ("market", "code", "fault"),
+        [
+            (None, "L-1216C47A", "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU"),
+            ("spot", "L-34B43A08", "MaxSpotInstanceCountExceeded: Max spot instance count exceeded"),
+        ],
+        ids=["on demand", "spot"],
+    )
+    def test_what_runs_stays_within_the_quota_of_its_kind(
+        self, world: World, arguments: Json, *, market: str | None, code: str, fault: str
+    ) -> None:
+        wanted = {**arguments, "instanceType": "m5.large"}
+        if market is not None:
+            wanted["instanceMarketOptions"] = {"marketType": market}
+        with quota(world.ec2.meta.endpoint_url, code, 2):
+            first, _ = world.make(INSTANCE, wanted)  # two vCPUs
+            with pytest.raises(CallError, match=fault) as refused:
+                world.make(INSTANCE, wanted)
+            assert refused.value.created is None
+            graphics, _ = world.make(INSTANCE, {**arguments, "instanceType": "g4dn.xlarge"})
+            # One that stands still does not count, and is not started beside another.
+            world.ec2.stop_instances(InstanceIds=[first.id])
+            second, _ = world.make(INSTANCE, wanted)
+            with pytest.raises(world.ec2.exceptions.ClientError, match=fault.partition(":")[0]):
+                world.ec2.start_instances(InstanceIds=[first.id])
+        for each in (first, second, graphics):
+            world.provider.delete(INSTANCE, each.state, identifier=each.id)
+
+    def test_an_instance_that_ends_as_it_is_launched_is_known_by_its_id(self, world: World, arguments: Json) -> None:
+        disk = {**arguments["rootBlockDevice"], "kmsKeyId": "alias/not-there"}
+        with pytest.raises(CallError) as refused:
+            world.make(INSTANCE, {**arguments, "rootBlockDevice": disk, "userDataBase64": secret("I2Nsb3VkCg==")})
+        created = refused.value.created
+        assert created is not None
+        found = world.instance(created["id"])
+        assert found["State"]["Name"] == "terminated"
+        text = (
+            f"waiting for EC2 Instance ({created['id']}) create: unexpected state 'terminated', wanted target "
+            "'running'. last error: Client.InternalError: Client error on launch"
+        )
+        assert text in refused.value.message
+        assert text in created["reasons"][0]
+        assert created["properties"]["instanceType"] == "t3.micro"
+        assert is_secret(created["properties"]["userDataBase64"])
+        world.provider.delete(INSTANCE, created["properties"], identifier=created["id"])
+
+    def test_an_address_that_can_not_be_given_to_what_it_is_for_is_known_by_its_id(self, world: World) -> None:
+        with pytest.raises(CallError, match="AssociateAddress") as refused:
+            world.make(EIP, {"domain": "vpc", "instance": "i-0123456789abcdef0"})
+        created = refused.value.created
+        assert created is not None
+        assert created["id"] in {each["AllocationId"] for each in world.ec2.describe_addresses()["Addresses"]}
+        world.provider.delete(EIP, created["properties"], identifier=created["id"])
 
     @pytest.mark.parametrize(
         ("kind", "inputs", "path", "text"),

@@ -183,7 +183,7 @@ class TestEasyTierRelease:
                 easytier["sha256"] = dict.fromkeys(easytier["sha256"], release.sha256)
 
             settings(stack, edit)
-            assert changed(stack, steps("prepare", "overlay", hosts=HOSTS)) == on(HOSTS, EASYTIER)
+            assert changed(stack, steps("check", "prepare", "overlay", hosts=HOSTS)) == on(HOSTS, EASYTIER)
         for host in HOSTS:
             folder = "/opt/rlinf-cloud-edge/easytier"
             assert ok(stack.lab.exec(host, "cat", f"{folder}/.sha256")) == release.sha256
@@ -202,7 +202,7 @@ class TestRayVersion:
         new = ray_wheels(stack, tmp_path)
         with mirror_of(stack, tmp_path) as mirror:
             settings(stack, lambda cluster: cluster["ray"].update(version=new, find_links=f"{mirror}/"))
-            assert changed(stack, [*steps("prepare", "ray"), GATE]) == on(NODES, RAY)
+            assert changed(stack, [*steps("check", "prepare", "ray"), GATE]) == on(NODES, RAY)
         code = (
             "import json, ray\n"
             "ray.init('auto', logging_level=40, log_to_driver=False)\n"
@@ -235,7 +235,7 @@ class TestLogin:
             for host in HOSTS:
                 ok(stack.lab.exec(host, "tee", AUTHORIZED_KEYS, stdin=new.with_suffix(".pub").read_text()))
             settings(stack, login(new))
-            resources = [*steps("prepare", "overlay", hosts=HOSTS), *steps("ray"), GATE]
+            resources = [*steps("check", "prepare", "overlay", hosts=HOSTS), *steps("ray"), GATE]
             assert changed(stack, resources) == set()
         finally:
             for host, text in kept.items():
@@ -255,7 +255,7 @@ class TestLogin:
         network.run_in(topology.router_namespace(stack.lab.name, 1), "nft", *let_in.split())
         try:
             settings(stack, lambda cluster: cluster["edges"][0]["ssh"].update(address=new))
-            assert changed(stack, steps("prepare", "overlay", "ray", hosts=["edge-1"])) == set()
+            assert changed(stack, steps("check", "prepare", "overlay", "ray", hosts=["edge-1"])) == set()
             assert judge_of(stack).ask() == judge_of(stack).whole
         finally:
             ok(stack.lab.exec("edge-1", "ip", "address", "add", f"{old}/24", "dev", "host0"))
@@ -340,7 +340,7 @@ class TestEdgeInTheMiddle:
 
     def test_it_is_added(self, stack: Stack) -> None:
         settings(stack, with_the_middle_one=True)
-        created = ["edge-2", *steps("prepare", "overlay", "ray", hosts=["edge-2"])]
+        created = ["edge-2", *steps("check", "prepare", "overlay", "ray", hosts=["edge-2"])]
         assert planned(stack) == {**dict.fromkeys(created, "create"), GATE: "update"}
         before = pids(stack)
         stack.up()
@@ -350,7 +350,7 @@ class TestEdgeInTheMiddle:
 
     def test_it_is_removed(self, stack: Stack) -> None:
         settings(stack)
-        deleted = ["edge-2", *steps("prepare", "overlay", "ray", hosts=["edge-2"])]
+        deleted = ["edge-2", *steps("check", "prepare", "overlay", "ray", hosts=["edge-2"])]
         assert planned(stack) == {**dict.fromkeys(deleted, "delete"), GATE: "update"}
         before = pids(stack)
         stack.up()

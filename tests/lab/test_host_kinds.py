@@ -32,6 +32,7 @@ from tests.lab.cluster_fixtures import (
     ok,
     ray_python,
     service_pids,
+    told_by_checks,
 )
 
 pytestmark = pytest.mark.long  # a cluster of containers
@@ -265,16 +266,16 @@ class TestRefused:
 
         assert (
             "network devices can't be made here (no CAP_NET_ADMIN); start the container with "
-            "--cap-add NET_ADMIN --cap-add NET_RAW" in of_host(told, "edge-3")
+            "--cap-add NET_ADMIN --cap-add NET_RAW" in told_by_checks(told, "edge-3")
         )
-        assert "/dev/net/tun is missing" not in of_host(told, "edge-3")
+        assert "/dev/net/tun is missing" not in told_by_checks(told, "edge-3")
         assert (
             "/dev/net/tun is missing; run 'modprobe tun', or start the container with "
-            "--device /dev/net/tun:/dev/net/tun" in of_host(told, "edge-4")
+            "--device /dev/net/tun:/dev/net/tun" in told_by_checks(told, "edge-4")
         )
-        assert "CAP_NET_ADMIN" not in of_host(told, "edge-4")
+        assert "CAP_NET_ADMIN" not in told_by_checks(told, "edge-4")
         assert "edge-5: debian may not use sudo without a password. Allow it with" in told
-        assert "the command ip is missing; install iproute2" in of_host(told, "edge-6")
+        assert "the command ip is missing; install iproute2" in told_by_checks(told, "edge-6")
 
         for host in ("edge-3", "edge-4", "edge-5", "edge-6"):
             assert stack.lab.exec(host, "ls", "/opt").stdout.split() == ["rlinf"]
@@ -297,12 +298,6 @@ class TestRefused:
         assert stack.lab.exec("edge-5", "pgrep", "-f", "ray start").returncode == 1
         assert stack.lab.exec("edge-5", "systemctl", "cat", "rlinf-ray").returncode != 0
         assert pids_of_members(stack) == pids
-
-
-def of_host(told: str, host: str) -> str:
-    """What Pulumi's summary says about the checks of a host."""
-    parts = told.partition("Diagnostics:")[2].split("command:remote:Command (")
-    return next(part for part in parts if part.startswith(f"{host}-prepare)"))
 
 
 class TestDestroy:

@@ -60,3 +60,30 @@ def test_only_a_vanished_engine_is_passed_over_in_silence(raised: str, printed: 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert ("Traceback" in done.stderr) == printed
+
+
+@pytest.mark.parametrize(
+    ("raised", "printed"),
+    [
+        ("grpc.insecure_channel('127.0.0.1:9').unary_unary('/a/b')(b'', timeout=5)", False),
+        ("raise ValueError('a fault of the program')", True),
+    ],
+)
+def test_nor_is_its_end_told_as_a_fault_of_the_program(raised: str, printed: bool) -> None:
+    code = f"""
+import grpc, pulumi
+from components.failure import say_nothing_after_the_engine as quiet
+pulumi.log.error = lambda text: print(text)
+quiet()
+try:
+    try:
+        {raised}
+    except grpc.RpcError:
+        raise pulumi.RunError("Resource monitor has terminated") # as the SDK does
+except Exception:
+    pulumi.log.error("Program failed with an unhandled exception")
+pulumi.log.error("told")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ("unhandled" in done.stdout) == printed
+    assert "told" in done.stdout

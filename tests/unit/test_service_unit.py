@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.host import SCRIPTS
+from components.packing import SCRIPTS
 from components.scripts.service_unit import Command, read_environment, read_unit
 
 MINIMAL = "[Service]\nExecStart=/bin/true\n"

@@ -233,6 +233,17 @@ class TestWhatAwsSays:
             ("SpotMaxPriceTooLow: Your Spot request price is lower", "cluster.cloud[0].aws.spot.max_price", "price"),
             ("UnauthorizedOperation: You are not authorized to perform this operation", "aws", "not allowed"),
             ("VpcLimitExceeded: The maximum number of VPCs has been reached.", "cluster.aws.vpc", "VPCs"),
+            (
+                "unexpected state 'terminated', wanted target 'running'. last error: Client error on launch",
+                "cluster.cloud[0].aws.root_volume.kms_key_id",
+                "the key of the disk",
+            ),
+            ("Client.VolumeLimitExceeded: Volume limit exceeded", "cluster.cloud[0].aws.root_volume.size", "storage"),
+            (
+                "Resource provider reported that the resource did not exist while updating urn:pulumi:x.",
+                "cluster.cloud[0].aws",
+                "gone from the account",
+            ),
         ],
     )
     def test_it_names_the_setting_and_what_to_do(self, error: str, key: str, word: str) -> None:

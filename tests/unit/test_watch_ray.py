@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from components.host import SCRIPTS
+from components.packing import SCRIPTS
 from lab.polling import wait_for
 
 # As `ray start --block`: starts its children, and goes on whatever becomes of them. Told to end, it ends them first,

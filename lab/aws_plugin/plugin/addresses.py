@@ -90,7 +90,7 @@ class Eip(Resource):
             Domain=inputs.get("domain") or "vpc",
             TagSpecifications=tag_specifications("elastic-ip", inputs.get("tags")),
         )
-        identifier = str(answer["AllocationId"])
+        identifier = call.exists(str(answer["AllocationId"]))
         await _associate(call, identifier, inputs)
         return identifier
 

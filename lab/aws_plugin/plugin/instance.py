@@ -112,8 +112,8 @@ class Instance(Resource):
                 snake = {"ami": "ami", "instanceType": "instance_type"}[name]
                 raise FailedError(f'"{snake}": one of `{snake},launch_template` must be specified')
         answer = await call.ec2("RunInstances", **await _run_parameters(call, inputs))
-        identifier = str(answer["Instances"][0]["InstanceId"])
-        await _wait(call, identifier, {"running"}, "running")
+        identifier = call.exists(str(answer["Instances"][0]["InstanceId"]))
+        await _wait(call, identifier, {"running"}, "create")
         if inputs.get("sourceDestCheck") is False:
             await call.ec2("ModifyInstanceAttribute", InstanceId=identifier, SourceDestCheck={"Value": False})
         if inputs.get("disableApiTermination"):
@@ -321,7 +321,11 @@ async def _wait(call: Call, identifier: str, wanted: set[str], what: str) -> Non
         found = await _described(call, identifier)
         state = found["State"]["Name"] if found else "gone"
         if state in _GONE and not wanted & _GONE:
-            raise FailedError(f"waiting for EC2 Instance ({identifier}) {what}: unexpected state '{state}'")
+            reason = (found or {}).get("StateReason", {}).get("Message")
+            raise FailedError(
+                f"waiting for EC2 Instance ({identifier}) {what}: unexpected state '{state}', wanted target "
+                f"'{', '.join(sorted(wanted))}'" + (f". last error: {reason}" if reason else "")
+            )
         return True if state in wanted else None
 
     await wait_until(call.operation, probe, f"waiting for EC2 Instance ({identifier}) {what}")

@@ -39,7 +39,7 @@ class Vpc(Resource):
             InstanceTenancy=inputs.get("instanceTenancy"),
             TagSpecifications=tag_specifications("vpc", inputs.get("tags")),
         )
-        identifier = str(answer["Vpc"]["VpcId"])
+        identifier = call.exists(str(answer["Vpc"]["VpcId"]))
         await self._attributes(call, identifier, {"enableDnsSupport": True}, inputs)
         return identifier
 
@@ -120,7 +120,7 @@ class Subnet(Resource):
             AvailabilityZone=inputs.get("availabilityZone"),
             TagSpecifications=tag_specifications("subnet", inputs.get("tags")),
         )
-        identifier = str(answer["Subnet"]["SubnetId"])
+        identifier = call.exists(str(answer["Subnet"]["SubnetId"]))
         await self._attributes(call, identifier, {"mapPublicIpOnLaunch": False}, inputs)
         return identifier
 
@@ -170,7 +170,7 @@ class InternetGateway(Resource):
         answer = await call.ec2(
             "CreateInternetGateway", TagSpecifications=tag_specifications("internet-gateway", inputs.get("tags"))
         )
-        identifier = str(answer["InternetGateway"]["InternetGatewayId"])
+        identifier = call.exists(str(answer["InternetGateway"]["InternetGatewayId"]))
         if inputs.get("vpcId"):
             await call.ec2("AttachInternetGateway", InternetGatewayId=identifier, VpcId=inputs["vpcId"])
         return identifier

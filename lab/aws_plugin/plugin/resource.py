@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from lab.plugin_kit.operation import Operation
@@ -23,11 +23,18 @@ class Call:
         aws: the account.
         operation: who is at work, and whether it was cancelled.
         region: the resource's own, None where it is the provider's.
+        made: id of what a creation has made so far, in a list; empty before there is anything.
     """
 
     aws: Aws
     operation: Operation
     region: str | None
+    made: list[str] = field(default_factory=list[str])
+
+    def exists(self, identifier: str) -> str:
+        """Notes that a creation has made this: from here on the engine keeps it, whatever else fails."""
+        self.made[:] = [identifier]
+        return identifier
 
     async def ec2(self, operation: str, **parameters: object) -> Json:
         """Calls EC2 in the resource's region."""
@@ -79,7 +86,7 @@ class Resource(ABC):
 
     @abstractmethod
     async def create(self, call: Call, inputs: Plain) -> str:
-        """Creates one and returns its id."""
+        """Creates one and returns its id; where more is done to it, `call.exists` is told the id first."""
 
     @abstractmethod
     async def read(self, call: Call, identifier: str, state: Plain) -> Plain | None:

@@ -57,7 +57,7 @@ class SecurityGroup(Resource):
             VpcId=inputs.get("vpcId"),
             TagSpecifications=tag_specifications("security-group", inputs.get("tags")),
         )
-        identifier = str(answer["GroupId"])
+        identifier = call.exists(str(answer["GroupId"]))
         found = await call.found("DescribeSecurityGroups", "SecurityGroups", GroupIds=[identifier])
         if found and found.get("IpPermissionsEgress"):
             await call.ec2("RevokeSecurityGroupEgress", GroupId=identifier, IpPermissions=found["IpPermissionsEgress"])

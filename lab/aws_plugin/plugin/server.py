@@ -8,7 +8,7 @@ import grpc
 from google.protobuf import empty_pb2
 
 from lab.plugin_kit import diffs
-from lab.plugin_kit.operation import EngineLog, FailedError
+from lab.plugin_kit.operation import EngineLog, FailedError, PartlyCreatedError
 from lab.plugin_kit.protocol import provider_pb2
 from lab.plugin_kit.service import Service, token_of
 from lab.plugin_kit.values import Properties, Value, decode, encode, is_unknown, plain_object
@@ -112,10 +112,17 @@ class Provider(Service):
             return provider_pb2.CreateResponse(properties=encode(shapes.previewed(inputs, resource.shape)))
         async with self._call(request.urn, request.timeout, inputs) as call:
             given = plain_object(inputs)
-            identifier = await _explained(f"creating {resource.title}", resource.create(call, given))
-            state = await self._state(call, resource, identifier, given)
-        if state is None:
-            raise FailedError(f"creating {resource.title}: {identifier} was gone as soon as it had been created")
+            try:
+                identifier = call.exists(await _explained(f"creating {resource.title}", resource.create(call, given)))
+                state = await self._state(call, resource, identifier, given)
+                if state is None:
+                    raise FailedError(f"creating {resource.title}: {identifier} was gone as soon as it was created")
+            except FailedError as error:
+                # As the bridge to Terraform's providers does with an error beside a state that has an id.
+                if not call.made:
+                    raise
+                message = f"creating {request.urn}: {error.message}"
+                raise PartlyCreatedError(message, call.made[0], encode(shapes.known(inputs, resource.shape))) from None
         return provider_pb2.CreateResponse(id=identifier, properties=encode(shapes.with_secrets(state, inputs)))
 
     async def read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
@@ -147,7 +154,11 @@ class Provider(Service):
             known = plain_object({name: value for name, value in old.items() if name not in resource.shape.by_name})
             state = await self._state(call, resource, request.id, {**known, **given})
         if state is None:
-            raise FailedError(f"updating {resource.title} ({request.id}): it is gone")
+            raise FailedError(
+                f"Resource provider reported that the resource did not exist while updating {request.urn}.\n\n"
+                "This is usually a result of the resource having been deleted outside of Pulumi, and can often be "
+                "fixed by running `pulumi refresh` before updating."
+            )
         return provider_pb2.UpdateResponse(properties=encode(shapes.with_secrets(state, inputs)))
 
     async def delete(self, request: provider_pb2.DeleteRequest) -> empty_pb2.Empty:

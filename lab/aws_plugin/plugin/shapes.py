@@ -162,6 +162,11 @@ def previewed(inputs: Properties, shape: Shape, old: Properties | None = None) -
     return state
 
 
+def known(inputs: Properties, shape: Shape) -> Properties:
+    """The state of a resource that is there, of which no more is known than what it was asked for with."""
+    return {each.name: inputs[each.name] for each in shape.properties if each.name in inputs}
+
+
 def with_secrets(state: Properties, inputs: Properties) -> Properties:
     """A state in which all that comes from a secret argument is secret."""
     result = dict(state)
