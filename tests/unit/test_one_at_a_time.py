@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.host import SCRIPTS
+from components.packing import SCRIPTS
 from lab.polling import wait_for
 
 # Takes the lock, notes that it has it, and keeps it until it may end; then does what it is told to.
