@@ -24,7 +24,7 @@ from lab.polling import wait_for
 from lab.rlinf_env import build
 from lab.stack import NAME, Stack, copy_program
 from lab.toolchain import versions
-from tests.lab.cluster_fixtures import ok, service_pids
+from tests.lab.cluster_fixtures import ok, ray_python, service_pids
 
 pytestmark = pytest.mark.root
 
@@ -134,6 +134,11 @@ def helped(cluster: dict[str, Any]) -> None:
     cluster["edges"].append({"name": "helper", "overlay_ip": "10.10.0.51", "aws": aws, "ssh": {"user": "admin"}})
 
 
+def without_helper(cluster: dict[str, Any]) -> None:
+    helped(cluster)
+    cluster["edges"][1]["lost"] = True
+
+
 def wait_for_login(stack: Stack, host: str) -> None:
     """Returns as soon as a login works by the stack's own ssh_config."""
     (stack.project / "ssh_config").write_text(stack.pulumi("stack", "output", "ssh_config"))
@@ -232,6 +237,23 @@ class TestAnInstance:
         assert after["helper"]["PublicIpAddress"] == before["helper"]["PublicIpAddress"]
         for name in ("bootstrap", "trainer"):
             assert after[name]["InstanceId"] == before[name]["InstanceId"]
+        assert service_pids(stack, EDGE) == edge
+
+    def test_a_lost_one_is_given_back_and_the_others_go_on(self, running: tuple[Stack, Any]) -> None:
+        stack, ec2 = running
+        settings(stack, helped)
+        stack.up()  # whatever was selected to run before
+        edge = service_pids(stack, EDGE)
+        settings(stack, without_helper)
+        stack.up()
+        assert set(instances(ec2)) == {"bootstrap", "trainer"}
+        # Ray on the head misses a machine after five checks of up to 13 s, and RLinf asks every node that Ray counts.
+        head = instances(ec2)["trainer"]["InstanceId"]
+        alive = "import ray; ray.init(logging_level='ERROR'); print(sum(node['Alive'] for node in ray.nodes()))"
+        assert wait_for(lambda: ray_python(stack, head, alive).split()[-1] == "2" or None, 120)
+        assert seen_by_rlinf(stack) == SEEN
+        settings(stack, larger)
+        assert "Resources:" in stack.up()
         assert service_pids(stack, EDGE) == edge
 
     def test_terminated_by_somebody_else_they_are_forgotten_in_bounded_time(self, running: tuple[Stack, Any]) -> None:
