@@ -5,6 +5,7 @@ import gc
 import pulumi
 
 from components.bootstrap_vm import BootstrapVm
+from components.checks import equip
 from components.cloud_node import CloudNode
 from components.cluster import arrived_nodes, open_gate
 from components.easytier import join_overlay
@@ -27,7 +28,7 @@ settings = load()
 cluster = settings.cluster
 plan = make_plan(cluster)
 
-# Hosts: machines that exist, or EC2 instances; checked and equipped, all in parallel.
+# Hosts: machines that exist, or EC2 instances; from here on nobody cares which.
 machines = create_machines(settings)
 there = when_there(cluster, machines)
 later = there.apply(make_plan)
@@ -36,6 +37,9 @@ bootstraps = [BootstrapVm(args[bootstrap.name]) for bootstrap in cluster.bootstr
 cloud = [CloudNode(args[node.name]) for node in cluster.cloud]
 edges = [EdgeHost(args[edge.name]) for edge in cluster.edges]
 nodes = [*cloud, *edges]
+
+# Checks: all hosts, side by side; once every one has passed, each gets its programs.
+equip([*bootstraps, *nodes])
 
 # Overlay: EasyTier on the bootstrap, then on every other host in parallel.
 overlay = join_overlay([*bootstraps, *nodes])

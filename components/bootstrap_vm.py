@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pulumi
 
-from components.member import MemberArgs, MemberHost, overlay_settings
+from components.member import MemberArgs, MemberHost, overlay_needs
 
 
 class BootstrapVm(MemberHost):
     """The EasyTier bootstrap."""
 
     def __init__(self, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("BootstrapVm", args, overlay_settings(args.settings.cluster, args.member), opts)
+        super().__init__("BootstrapVm", args, overlay_needs(args.settings.cluster, args.member), opts)

@@ -42,6 +42,7 @@ def _gate(node: RayMember, head: RayMember, ray: Mapping[str, remote.Command], r
     config = render_config(settings.cluster, settings.base_config)
     expected = gate_plan(plan, settings.cluster.ray.version, settings.cluster.ray.join_timeout)
     lines = pulumi.Output.all(*(command.stdout for command in ray.values()))
+    secret = settings.network_secret.apply(fingerprint)
     return node.host.run(
         "gate",
         {
@@ -50,10 +51,10 @@ def _gate(node: RayMember, head: RayMember, ray: Mapping[str, remote.Command], r
             "RLINF_CONFIG_BASE64": encoded(config),
             "PLAN_BASE64": encoded(expected),
             "MEMBERS": " ".join(sorted(member.name for member in plan.members if member.state != "lost")),
-            "SECRET": settings.network_secret.apply(fingerprint),
+            "SECRET": secret,
         },
         pulumi.ResourceOptions(parent=node, depends_on=list(ray.values())),
-        planned=[config, expected, *rays],
+        planned=[config, expected, *rays, secret],
     )
 
 

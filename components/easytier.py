@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 from pulumi_command import remote
 
+from components.checks import equip
 from components.easytier_config import render_toml
 from components.host import encoded
 from components.member import MemberHost
@@ -14,33 +15,31 @@ from config.defaults import ECHO_PORT, RPC_PORT
 
 
 def join_overlay(hosts: Sequence[MemberHost]) -> Mapping[str, remote.Command]:
-    """Makes every host a member, once all hosts have passed their checks.
+    """Makes every host a member: a bootstrap as soon as it is equipped, the others once the bootstraps are there.
 
     Args:
         hosts: all hosts, bootstraps first; those that we never log in to are passed over.
 
     Returns:
         Host name to the command that is done when a payload passes from that host to every bootstrap. In direct
-        mode, that is the host's checks.
+        mode, where there is no overlay, when the host is equipped.
 
-    A host that we log in to over the overlay is checked only once the bootstraps are in it, and so, when all is
+    Hosts that we log in to over the overlay are checked only once the bootstraps are in it, and so, when all is
     destroyed, equipped as long as they are.
     """
     hosts = [host for host in hosts if host.is_ours]
     if hosts[0].args.plan.direct:
         return {host.member.name: host.prepared for host in hosts}
-    there = [host for host in hosts if not host.member.is_absent and not host.is_over_overlay]
-    first, *others = (host for host in there if host.member.role == "bootstrap")
-    # Waiting for a bootstrap is waiting for all checks, too; naming them once more would make N × N dependencies.
-    joined = {first.member.name: _membership(first, [host.prepared for host in there])}
+    first, *others = (host for host in hosts if host.member.role == "bootstrap" and not host.member.is_absent)
+    joined = {first.member.name: _membership(first, [first.prepared])}
     for bootstrap in others:
         joined[bootstrap.member.name] = _membership(bootstrap, [bootstrap.prepared, joined[first.member.name]])
     bootstraps = list(joined.values())
+    equip(hosts, over=bootstraps)
     for host in hosts:
         if host.member.name not in joined:
             waits = bootstraps if not host.member.is_absent else []
-            prepared = host.prepare(waits) if host.is_over_overlay else host.prepared
-            joined[host.member.name] = _membership(host, [prepared, *waits])
+            joined[host.member.name] = _membership(host, [host.prepared, *waits])
     return joined
 
 

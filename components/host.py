@@ -1,4 +1,4 @@
-"""A machine we can run things on: its connection, its privilege and the three scripts that it gets.
+"""A machine we can run things on: its connection, its privilege and the scripts that it gets.
 
 The only module that builds an SSH connection. What runs remotely are the files in `scripts/`; settings reach them
 on standard input, one `KEY=value` a line, so that nothing of them is in an argument, and nothing needs quoting.
@@ -7,15 +7,10 @@ on standard input, one `KEY=value` a line, so that nothing of them is in an argu
 from __future__ import annotations
 
 import base64
-import functools
-import gzip
 import hashlib
-import io
 import json
-import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypedDict
 
 import pulumi
@@ -23,12 +18,12 @@ from pulumi_command import remote
 
 from components.failure import explain
 from components.machines import Machine
+from components.packing import packed_checks, packed_scripts, script, scripts_digest
 from config.load import Settings
 from config.models import Bootstrap, RayHost
 from config.ranks import ranked
 from config.reach import WayIn, way_in
 
-SCRIPTS = Path(__file__).parent / "scripts"
 LIBEXEC = "/opt/rlinf-cloud-edge/libexec"
 
 _DIAL_SECONDS = 3
@@ -78,14 +73,35 @@ class Host:
     over_overlay: bool = False
     """Whether we log in over the overlay, which the removal of it ends."""
 
-    def prepare(self, settings: Mapping[str, pulumi.Input[str]], opts: pulumi.ResourceOptions) -> remote.Command:
-        """Checks the host and installs the scripts and what they need; undone by removing everything."""
+    def check(self, settings: Mapping[str, str], opts: pulumi.ResourceOptions) -> remote.Command:
+        """Checks the host, and leaves nothing there: there is nothing to undo, so nobody logs in to undo it.
+
+        Args:
+            settings: what `check.sh` reads.
+            opts: parent, dependencies and hooks.
+        """
         if self.machine is not None:
             settings = {**settings, "CLOUD_INIT_LIMIT": str(_CLOUD_INIT_SECONDS)}
+        stdin = self._stdin(settings).apply(lambda text: _entered(text, packed_checks()))
+        return self._command("check", "exec bash -s -- check.sh", None, stdin, opts)
+
+    def prepare(
+        self, settings: Mapping[str, str], opts: pulumi.ResourceOptions, passed: pulumi.Input[None], *, leads: bool
+    ) -> remote.Command:
+        """Installs the scripts and what they need; undone by removing everything.
+
+        Args:
+            settings: what `prepare.sh` reads.
+            opts: parent and dependencies.
+            passed: what must have come true before.
+            leads: whether it may be the head.
+        """
         if self.over_overlay:
             settings = {**settings, "REACHED": "overlay"}
-        stdin = self._stdin(settings).apply(lambda text: f"{_text('enter.sh')}{text}scripts\n{packed_scripts()}")
-        return self._command("prepare", "exec bash -s -- up", "exec bash -s -- down", stdin, opts)
+        stdin = self._stdin(settings).apply(lambda text: _entered(text, packed_scripts(leads=leads)))
+        if passed is not None:
+            stdin = pulumi.Output.all(stdin, passed).apply(lambda known: known[0])
+        return self._command("prepare", "exec bash -s -- prepare.sh up", "exec bash -s -- prepare.sh down", stdin, opts)
 
     def run(
         self,
@@ -93,7 +109,7 @@ class Host:
         settings: Mapping[str, pulumi.Input[str]],
         opts: pulumi.ResourceOptions,
         *,
-        planned: Sequence[str] = (),
+        planned: Sequence[pulumi.Input[str]] = (),
     ) -> remote.Command:
         """Runs `scripts/<step>.sh up` as root; destroying the resource runs it with `down`.
 
@@ -101,22 +117,30 @@ class Host:
             step: name of the script.
             settings: what it reads on standard input; kept as a secret.
             opts: parent and dependencies.
-            planned: where the settings depend on other commands' results, what is known of them in a preview.
+            planned: where the settings depend on other commands' results, what is known of them in a preview. With a
+                secret among it, the command line is one.
         """
-        script = f"{LIBEXEC}/{step}.sh"
+        path = f"{LIBEXEC}/{step}.sh"
         sudo = "" if self.user == "root" else "sudo -n "
         stdin = pulumi.Output.secret(self._stdin({**settings, "SCRIPTS": scripts_digest()}))
-        # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that the
-        # preview shows what will be done, the command line changes with what is planned, too.
-        mark = f" # {mark_of(planned)}" if planned else ""
-        down = f"test ! -e {script} || exec {sudo}{script} down"
+        up: pulumi.Input[str] = f"exec {sudo}{path} up"
+        if planned:
+            # In a preview, pulumi-command takes settings that depend on another command's result for unchanged. So that
+            # the preview shows what will be done, the command line changes with what is planned, too.
+            up = _marked(up, [*planned, self.repair, scripts_digest()])
+        down = f"test ! -e {path} || exec {sudo}{path} down"
         if self.over_overlay and step == "overlay":
             # We could not log in again for the rest: `prepare` undoes it, at the end and with all else.
             down = "exec cat >/dev/null"
-        return self._command(step, f"exec {sudo}{script} up{mark}", down, stdin, opts)
+        return self._command(step, up, down, stdin, opts)
 
     def _command(
-        self, step: str, up: str, down: str, stdin: pulumi.Output[str], opts: pulumi.ResourceOptions
+        self,
+        step: str,
+        up: pulumi.Input[str],
+        down: str | None,
+        stdin: pulumi.Output[str],
+        opts: pulumi.ResourceOptions,
     ) -> remote.Command:
         name = f"{self.name}-{step}"
         if self.absent:
@@ -134,9 +158,9 @@ class Host:
             # Another machine is another host: the old one is cleaned first, over the old connection.
             triggers=[self.identity],
             opts=pulumi.ResourceOptions.merge(
-                opts,
                 pulumi.ResourceOptions(
-                    delete_before_replace=True,
+                    # Not for a check, which would take with it what the old machine has, before others are checked.
+                    delete_before_replace=down is not None,
                     depends_on=list(self.waits),
                     # What is undone on a machine that is about to go is for nobody.
                     deleted_with=self.machine.resource if self.machine is not None else None,
@@ -156,6 +180,8 @@ class Host:
                         ]
                     ),
                 ),
+                # Hooks of these come after ours: they may take their time.
+                opts,
             ),
         )
 
@@ -290,44 +316,25 @@ def settings_text(settings: Mapping[str, str]) -> str:
     return "".join(f"{key}={settings[key]}\n" for key in sorted(settings))
 
 
+def _entered(settings: str, archive: str) -> str:
+    """Standard input for bash: `enter.sh`, and what that reads."""
+    return f"{script('enter.sh')}{settings}scripts\n{archive}\n"
+
+
 def encoded(text: str) -> str:
     """Several lines as one: base64."""
     return base64.b64encode(text.encode()).decode()
 
 
+def _marked(command: str, planned: Sequence[pulumi.Input[str]]) -> pulumi.Input[str]:
+    """A command line that ends with a comment, the mark of what is planned."""
+    # An output for each plain text would be most of the work of a large cluster's preview.
+    known = [text for text in planned if isinstance(text, str)]
+    if len(known) == len(planned):
+        return f"{command} # {mark_of(known)}"
+    return pulumi.Output.all(*planned).apply(lambda told: f"{command} # {mark_of(told)}")
+
+
 def mark_of(planned: Sequence[str]) -> str:
     """Four digits that change with what is planned: shown to everybody, so too few to guess a password by."""
     return hashlib.sha256(json.dumps(planned).encode()).hexdigest()[:4]
-
-
-@functools.cache
-def packed_scripts() -> str:
-    """All files of `scripts/` as a gzipped tar archive in base64; the same bytes for the same files."""
-    archive = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=archive, mode="wb", mtime=0, filename="") as compressed,
-        tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as tar,
-    ):
-        for path in _script_files():
-            entry = tarfile.TarInfo(path.name)
-            content = path.read_bytes()
-            entry.size, entry.mode = len(content), 0o755 if path.suffix == ".sh" else 0o644
-            tar.addfile(entry, io.BytesIO(content))
-    return base64.encodebytes(archive.getvalue()).decode()
-
-
-@functools.cache
-def scripts_digest() -> str:
-    """A digest of all files of `scripts/`: a changed script runs again, on every host."""
-    digest = hashlib.sha256()
-    for path in _script_files():
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-def _script_files() -> Sequence[Path]:
-    return sorted(path for path in SCRIPTS.iterdir() if path.is_file())
-
-
-def _text(name: str) -> str:
-    return (SCRIPTS / name).read_text(encoding="utf-8")

@@ -13,8 +13,9 @@ from typing import Any
 import pulumi
 
 from components.easytier import membership_settings
-from components.host import SCRIPTS, packed_scripts, settings_text
-from components.member import RayMember, head_of, overlay_settings
+from components.host import settings_text
+from components.member import RayMember, head_of, overlay_needs
+from components.packing import packed_for_owners, script
 from components.ray_node import service_settings
 
 # A line of settings has a `=`, and a line of base64 has no underscore: neither can be this.
@@ -50,13 +51,12 @@ def _script(node: RayMember, head: RayMember) -> pulumi.Output[str]:
         "SSH_PORT": str(ours.port) if ours is not None else "",
     }
     host = {"HOST": member.name}
+    needs = node.needs if does_ray or node.args.plan.direct else overlay_needs(cluster, member)
     steps = {
-        "prepare": {
-            **host,
-            **(node.checks if does_ray or node.args.plan.direct else overlay_settings(cluster, member)),
-        },
+        "check": {**host, **needs.checked},
+        "prepare": {**host, **needs.given},
         "overlay": {**host, **membership_settings(node)} if not node.args.plan.direct else {},
-        "ray": {**host, **service_settings(node, head)} if does_ray else {},
+        "ray": {**host, **service_settings(node, head), "JOIN": "script"} if does_ray else {},
     }
     return _known({name: _known(settings) for name, settings in steps.items()}).apply(
         lambda known: render(facts, known)
@@ -75,10 +75,10 @@ def render(facts: Mapping[str, str], steps: Mapping[str, Mapping[str, str]]) -> 
         facts: what `join.sh` itself needs.
         steps: name of a script to its settings.
     """
-    parts = [(SCRIPTS / "join.sh").read_text(encoding="utf-8"), "\n# --- settings and scripts, as data\n\n"]
+    parts = [script("join.sh"), "\n# --- settings and scripts, as data\n\n"]
     parts += [f"readonly {name}={shlex.quote(value)}\n" for name, value in facts.items()]
     parts += [_data(f"settings_{name}", settings_text(settings)) for name, settings in steps.items()]
-    parts += [_data("scripts", packed_scripts()), '\nmain "$@"\n']
+    parts += [_data("scripts", packed_for_owners()), '\nmain "$@"\n']
     return "".join(parts)
 
 

@@ -1,7 +1,7 @@
-"""What the guide's three kinds of host have in common: a component that checks and equips its host.
+"""What the guide's three kinds of host have in common: a component with what its host must have, and what it is given.
 
-Its membership in the overlay (`easytier.py`) and its Ray (`ray_node.py`) become children of it later, since both
-wait for other hosts.
+Its checks and its programs (`checks.py`), its membership in the overlay (`easytier.py`) and its Ray (`ray_node.py`)
+become children of it later, since each waits for other hosts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from components.machines import Machine
 from components.plan import Member, Plan, RayPorts
 from config.defaults import RPC_PORT
 from config.load import Settings
-from config.models import Bootstrap, Cluster, RayHost
+from config.models import Bootstrap, CloudNode, Cluster, RayHost
 from config.reach import way_in
 
 
@@ -43,39 +43,71 @@ class MemberArgs:
         return self.later.apply(lambda plan: make(plan.member(self.member.name)))
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What a host is to be like, before and after."""
+
+    checked: Mapping[str, str]
+    """What `check.sh` reads."""
+    given: Mapping[str, str]
+    """What `prepare.sh` reads."""
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs({**self.checked, **other.checked}, {**self.given, **other.given})
+
+
 class MemberHost(pulumi.ComponentResource):
-    """A host that takes part in the cluster, checked and equipped."""
+    """A host that takes part in the cluster."""
 
     def __init__(
         self,
         kind: str,
         args: MemberArgs,
-        prepare: Mapping[str, str],
+        needs: Needs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Prepares the host.
+        """Names the host; nothing is done to it yet.
 
         Args:
             kind: last part of the component's type.
             args: what it is made from.
-            prepare: settings of `prepare.sh`; kept as `checks`.
+            needs: what is looked for and installed there.
             opts: as for every resource.
         """
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
-        self.checks = prepare
+        self.needs = needs
         self._host = make_host(args.settings, args.host, args.machines)
         self._prepared: remote.Command | None = None
         if args.member.state == "pending":
             pulumi.log.warn(pending(args.member), self)
-        if self._host is not None and not self.is_over_overlay:
-            self.prepare([])
         self.register_outputs({"overlay_ip": args.member.ip})
 
-    def prepare(self, depends_on: Sequence[pulumi.Resource]) -> remote.Command:
-        """Checks and equips the host: at once, or, where we log in over the overlay, once the bootstraps are in it."""
-        opts = pulumi.ResourceOptions(parent=self, depends_on=list(depends_on))
-        self._prepared = self.host.prepare(self.checks, opts)
+    @property
+    def check_name(self) -> str:
+        """Name of the command that checks the host."""
+        return f"{self.member.name}-check"
+
+    def check(self, hooks: pulumi.ResourceHookBinding, waits: Sequence[pulumi.Resource]) -> remote.Command:
+        """Checks the host.
+
+        Args:
+            hooks: for the command.
+            waits: what must be there before.
+        """
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(waits), hooks=hooks)
+        return self.host.check(self.needs.checked, opts)
+
+    def prepare(self, passed: pulumi.Input[None], waits: Sequence[pulumi.Resource]) -> remote.Command:
+        """Equips the host.
+
+        Args:
+            passed: what must have come true before, its own check included.
+            waits: what must be there before.
+        """
+        opts = pulumi.ResourceOptions(parent=self, depends_on=list(waits))
+        leads = isinstance(self.args.host, CloudNode)
+        self._prepared = self.host.prepare(self.needs.given, opts, passed, leads=leads)
         if pulumi.runtime.is_dry_run():
             # `pulumi up` has it from the host itself.
             self._prepared.stdout.apply(self._warn_of_reboots)
@@ -104,13 +136,13 @@ class MemberHost(pulumi.ComponentResource):
 
     @property
     def prepared(self) -> remote.Command:
-        """The command that is done when the host is checked and equipped.
+        """The command that is done when the host is equipped.
 
         Raises:
-            ValueError: we never log in to it.
+            ValueError: it is not to be, so far.
         """
         if self._prepared is None:
-            raise ValueError(f"nobody logs in to {self.member.name}")
+            raise ValueError(f"{self.member.name} is not to be equipped")
         return self._prepared
 
     @property
@@ -132,14 +164,14 @@ class RayMember(MemberHost):
 
     def __init__(self, kind: str, args: MemberArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster = args.settings.cluster
-        network = direct_settings(args.member) if args.plan.direct else overlay_settings(cluster, args.member)
-        super().__init__(kind, args, {**network, **ray_settings(cluster, args.plan.ports, ray_host(args.host))}, opts)
+        network = direct_needs(args.member) if args.plan.direct else overlay_needs(cluster, args.member)
+        super().__init__(kind, args, network | ray_needs(cluster, args.plan.ports, ray_host(args.host)), opts)
 
     @property
     def ray_facts(self) -> pulumi.Output[str]:
-        """What the checks have found of Ray: `ray=... python=... venv=...`.
+        """What there is of Ray once the host is equipped: `ray=... python=... venv=...`.
 
-        Of the line that they end with, no more, so that Ray's step does not change with another EasyTier.
+        Of the line that `prepare.sh` ends with, no more, so that Ray's step does not change with another EasyTier.
         """
         return self.prepared.stdout.apply(ray_facts)
 
@@ -167,25 +199,27 @@ def pending(member: Member) -> str:
     )
 
 
-def overlay_settings(cluster: Cluster, member: Member) -> dict[str, str]:
-    """What `prepare.sh` needs to know about the overlay; nothing in direct mode."""
+def overlay_needs(cluster: Cluster, member: Member) -> Needs:
+    """What a host needs for the overlay; nothing in direct mode."""
     if cluster.overlay is None:
-        return {}
+        return Needs({}, {})
     easytier = cluster.overlay.easytier
-    return {
+    release = {
         "EASYTIER_VERSION": easytier.version,
-        "EASYTIER_URL": easytier.url,
         "EASYTIER_SHA256_X86_64": easytier.sha256.get("x86_64", ""),
         "EASYTIER_SHA256_AARCH64": easytier.sha256.get("aarch64", ""),
+    }
+    checked = {
         "EASYTIER_IF_PRESENT": easytier.if_present,
         "OVERLAY_PORT": str(cluster.overlay.port) if member.listens else "",
         "RPC_PORT": str(RPC_PORT),
     }
+    return Needs({**release, **checked}, {**release, "EASYTIER_URL": easytier.url})
 
 
-def direct_settings(member: Member) -> dict[str, str]:
-    """What `prepare.sh` needs to know where there is no overlay."""
-    return {"ADDRESS": member.ip, "DEVICE": member.device}
+def direct_needs(member: Member) -> Needs:
+    """What a host needs where there is no overlay."""
+    return Needs({"ADDRESS": member.ip, "DEVICE": member.device}, {})
 
 
 def ray_host(host: Bootstrap | RayHost) -> RayHost:
@@ -195,20 +229,20 @@ def ray_host(host: Bootstrap | RayHost) -> RayHost:
     raise TypeError(f"{host.name} is a bootstrap")
 
 
-def ray_settings(cluster: Cluster, ports: RayPorts, host: RayHost) -> dict[str, str]:
-    """What `prepare.sh` needs to know about a host's Ray."""
+def ray_needs(cluster: Cluster, ports: RayPorts, host: RayHost) -> Needs:
+    """What a host needs for its Ray."""
     ray = cluster.ray
     environment = cluster.ray_environment(host)
-    return {
+    there = {
         "RAY_VERSION": ray.version,
-        "RAY_PYTHON": ray.python,
         "RAY_VENV": environment.venv or "",
         "RAY_ACTIVATE": environment.activate or "",
-        "RAY_PORTS": " ".join(map(str, ports.fixed)),
+        "RAY_USER": _ray_user(cluster, host),
+    }
+    given = {
+        "RAY_PYTHON": ray.python,
         "RAY_INDEX_URL": ray.index_url or "",
         "RAY_FIND_LINKS": ray.find_links or "",
-        "RAY_USER": _ray_user(cluster, host),
-        "GPUS": _gpus(cluster, host),
         "RAY_LOCK_URL": ray.lock.url if ray.lock else "",
         "RAY_LOCK_SHA256": ray.lock.sha256 if ray.lock else "",
         "UV_VERSION": ray.uv.version,
@@ -216,6 +250,8 @@ def ray_settings(cluster: Cluster, ports: RayPorts, host: RayHost) -> dict[str, 
         "UV_SHA256_X86_64": ray.uv.sha256.get("x86_64", ""),
         "UV_SHA256_AARCH64": ray.uv.sha256.get("aarch64", ""),
     }
+    checked = {"RAY_PORTS": " ".join(map(str, ports.fixed)), "GPUS": _gpus(cluster, host)}
+    return Needs({**there, **checked}, {**there, **given})
 
 
 def _ray_user(cluster: Cluster, host: RayHost) -> str:

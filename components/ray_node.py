@@ -91,9 +91,9 @@ def planned_settings(node: RayMember, head: RayMember) -> dict[str, str]:
         "HEAD_IP": head.member.ip,
         # Without an overlay there is no echo service.
         "ECHO_PORT": "" if plan.direct else str(ECHO_PORT),
-        "RAY_VENV": node.checks["RAY_VENV"],
-        "RAY_ACTIVATE": node.checks["RAY_ACTIVATE"],
-        "RAY_USER": node.checks["RAY_USER"],
+        "RAY_VENV": node.needs.given["RAY_VENV"],
+        "RAY_ACTIVATE": node.needs.given["RAY_ACTIVATE"],
+        "RAY_USER": node.needs.given["RAY_USER"],
         "RAY_PORTS": ports.firewall,
         "RAY_ARGUMENTS": ports.arguments(node.member.role, head.member.ip),
         "RAY_ENV_BASE64": encoded(environment(node, metrics if node is head else {})),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Generator, Iterator
+import stat
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -237,16 +238,21 @@ def claimed(name: str, root: Path) -> Generator[None, None, None]:
 
 def claimed_names(cache: Cache) -> list[str]:
     """The labs of this cache that have anything on this machine, cut-off ones included."""
-    names = {path.name for path in _folders(cache.labs)}
-    for claim in _folders(_RUN):
-        owner = Path(claim.read_text().strip() or "/")
-        if owner.parent == cache.labs or not owner.exists():
-            names.add(claim.name)
+    names = {path.name for path in _entries(cache.labs)}
+    for claim in _entries(_RUN):
+        with suppress(FileNotFoundError):
+            owner = Path(claim.read_text().strip() or "/")
+            if owner.parent == cache.labs or not owner.exists():
+                names.add(claim.name)
     return sorted(names)
 
 
-def _folders(parent: Path) -> Iterator[Path]:
-    return parent.iterdir() if parent.is_dir() else iter(())
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder; nothing where it is gone, or never was."""
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
 
 
 @contextmanager
@@ -258,7 +264,7 @@ def _locked(name: str) -> Generator[TextIO, None, None]:
             _RUN.mkdir(mode=0o755, exist_ok=True)
             handle = path.open("a+")
         except (FileNotFoundError, FileExistsError):
-            if _RUN.exists() and not _RUN.is_dir():
+            if _is_no_folder(_RUN):
                 raise
             continue
         with handle:
@@ -268,10 +274,29 @@ def _locked(name: str) -> Generator[TextIO, None, None]:
                 note(f"waiting for another command that is at work on the lab {name}")
                 fcntl.flock(handle, fcntl.LOCK_EX)
             # Whoever held it may have taken the lab down and the file away.
-            if path.exists() and path.stat().st_ino == os.fstat(handle.fileno()).st_ino:
+            if _is_still(path, handle):
                 handle.seek(0)
                 yield handle
                 return
+
+
+# What is looked at here may be gone at the next look, so there is one only.
+
+
+def _is_no_folder(path: Path) -> bool:
+    """Whether there is something at a path that is no folder."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _is_still(path: Path, handle: TextIO) -> bool:
+    """Whether a path is that of an open file."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _rewrite(handle: TextIO, text: str) -> None:

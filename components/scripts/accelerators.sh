@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # `fault` and `say` come from where it is sourced
-# How many accelerators a host has, against what the settings say. Sourced by prepare.sh.
+# How many accelerators a host has, against what the settings say. Sourced by check.sh.
 #
 # RLinf counts what the vendors' libraries find (`rlinf/scheduler/hardware/accelerators` in RLinf 0.3.0), and places on
 # what it counts: another number is another placement. nvidia-smi comes with NVIDIA's library, NVML, and finds the same.

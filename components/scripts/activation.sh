@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
-# The environment that a user's activation command makes, such as `source switch_env openvla`. Sourced by prepare.sh
-# and ray.sh.
+# The environment that a user's activation command makes, such as `source switch_env openvla`. Sourced by check.sh,
+# prepare.sh and ray.sh.
 
 readonly ACTIVATION_SECONDS=60
 activation_said=''
@@ -33,6 +33,11 @@ activate() {
     status=1
   fi
   return "$status"
+}
+
+# activates_nothing USER COMMAND: the fault, in words, once `activate` was false.
+activates_nothing() {
+  printf "'%s', evaluated by a login shell of %s, activates nothing: %s. Correct ray.activate" "$2" "$1" "$activation_said"
 }
 
 # activated_program NUMBER FILE: of what `activate` has written, the path of python (1) or ray (2).

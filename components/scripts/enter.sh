@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Runs as the login user. Becomes root, unpacks the scripts that follow on standard input, hands over to prepare.sh.
+# enter.sh SCRIPT ARGUMENT...: runs as the login user. Becomes root, unpacks the scripts that follow on standard input,
+# and hands over to one of them; none of them stays.
 #
 # Standard input holds, in this order: this file, the settings (KEY=value, one a line), a line "scripts", and a
 # gzipped tar archive in base64. bash reads a script from a pipe byte by byte, so the rest is left to main.
 set -euo pipefail
 
 main() {
-  local action=$1 line HOST=this-host
+  local script=$1 line HOST=this-host
   local -a root=()
+  shift
   work=$(mktemp -d)
   trap 'rm -rf -- "$work"' EXIT
   while IFS= read -r line && [[ $line != scripts ]]; do
@@ -28,7 +30,7 @@ main() {
     fi
     root=(sudo -n)
   fi
-  "${root[@]}" bash "$work/prepare.sh" "$action" <"$work/settings"
+  "${root[@]}" bash "$work/$script" "$@" <"$work/settings"
   exit
 }
 

@@ -2,7 +2,8 @@
 
 Runs on the head with Ray's own Python, in Ray's own environment; reads the plan as JSON on standard input:
 `{"address": "10.10.0.10:6379", "timeout": 180, "ray": "2.60.0", "nodes": [{"name", "rank", "ip", "device"}]}`.
-A node with `"pending": true` may be missing: its owner is still to run the join script. It counts once it is there.
+A node with `"pending": true` may be missing: its owner is still to run the join script. It counts once it is there by
+that; what else runs there is from before its settings said so, and about to be removed.
 Membership alone proves nothing, so each node runs a task that says who it is and sends back a payload of 1 MiB.
 Ends with one line of result on standard output, or with what is missing on standard error and exit code 1.
 """
@@ -26,6 +27,7 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 PAYLOAD_BYTES = 1 << 20
+STARTED_WITH = Path("/etc/rlinf-cloud-edge/ray.start")
 
 
 @ray.remote(num_cpus=0, max_retries=0)
@@ -38,6 +40,7 @@ def introduce(payload: bytes) -> dict[str, Any]:
         "has_device": Path(f"/sys/class/net/{device}").is_dir(),
         "ray": ray.__version__,
         "python": platform.python_version(),
+        "joined": "JOIN=script" in STARTED_WITH.read_text().splitlines(),
         "payload": payload[::-1],
     }
 
@@ -61,7 +64,8 @@ def main(result: TextIO) -> int:
             f"{', '.join(missing)}. See there: journalctl -u rlinf-ray -u rlinf-easytier (without systemd: "
             "tail /var/lib/rlinf-cloud-edge/log/*)"
         )
-    there = {ip: node for ip, node in planned.items() if ip in required | joined}
+    strangers = {ip for ip in joined - required if ip in answers and not answers[ip]["joined"]}
+    there = {ip: node for ip, node in planned.items() if ip in (required | joined) - strangers}
     wrong = [fault for ip, node in there.items() for fault in faults_of(node, answers.get(ip), plan)]
     if wrong:
         return refuse("not every node is what was planned:" + "".join(f"\n  - {fault}" for fault in wrong))

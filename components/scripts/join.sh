@@ -77,6 +77,7 @@ unpack() {
 up() {
   local facts
   tell "$NAME: joining the network $NETWORK"
+  settings_check | with_account | bash "$work/check.sh" >/dev/null || failed
   facts=$(settings_prepare | with_account | bash "$work/prepare.sh" up) || failed
   if [[ -n $OVERLAY_IP ]]; then settings_overlay | bash "$INSTALLED/overlay.sh" up >/dev/null || failed; fi
   if [[ -n $RANK ]]; then

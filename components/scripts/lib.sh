@@ -52,8 +52,11 @@ read_settings() {
 # one_at_a_time: waits until no other script of this project runs on the host.
 one_at_a_time() {
   [[ -z ${RLINF_CLOUD_EDGE_LOCKED:-} ]] || return 0
-  exec 9>"$LOCK"
-  flock -w 900 9 || fail "another update of this host has been running for 15 minutes; wait for it, or end it, and $AGAIN"
+  # Whoever had the lock may have removed everything, its file included: then it is another file by now.
+  until [[ $LOCK -ef /proc/self/fd/9 ]]; do
+    exec 9>"$LOCK"
+    flock -w 900 9 || fail "another update of this host has been running for 15 minutes; wait for it, or end it, and $AGAIN"
+  done
   export RLINF_CLOUD_EDGE_LOCKED=1
 }
 
@@ -109,6 +112,9 @@ payload_passes() {
     printf %s "$payload" >&3
     [[ $(head -c 16384 <&3) == "$payload" ]]' _ "$1" "$2" 2>/dev/null
 }
+
+# ray_version PYTHON: reads the package's metadata, since importing Ray takes seconds.
+ray_version() { "$1" -I -c 'import importlib.metadata as m; print(m.version("ray"))' 2>/dev/null; }
 
 # running_as_configured SERVICE FILE...: active, and started from just these files.
 running_as_configured() {

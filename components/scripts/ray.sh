@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 ROLE='' RANK='' OVERLAY_IP='' DEVICE='' HEAD_IP='' ECHO_PORT='' FACTS='' HEAD_FACTS=''
 RAY_VENV='' RAY_ACTIVATE=''
-RAY_USER='' RAY_TOKEN='' RAY_PORTS='' RAY_ARGUMENTS='' RAY_ENV_BASE64='' GCS_PORT='' NODE_MANAGER_PORT=''
+RAY_USER='' RAY_TOKEN='' RAY_PORTS='' RAY_ARGUMENTS='' RAY_ENV_BASE64='' GCS_PORT='' NODE_MANAGER_PORT='' JOIN=''
 
 readonly SERVICE=rlinf-ray.service
 readonly files=("$ETC/ray.env" "$ETC/ray.start" "$ETC/ray.token" "$ETC/ray.nft")
@@ -21,7 +21,7 @@ known=false
 main() {
   local action=$1
   read_settings ROLE RANK OVERLAY_IP DEVICE HEAD_IP ECHO_PORT FACTS HEAD_FACTS RAY_VENV RAY_ACTIVATE \
-    RAY_USER RAY_TOKEN RAY_PORTS RAY_ARGUMENTS RAY_ENV_BASE64 GCS_PORT NODE_MANAGER_PORT
+    RAY_USER RAY_TOKEN RAY_PORTS RAY_ARGUMENTS RAY_ENV_BASE64 GCS_PORT NODE_MANAGER_PORT JOIN
   one_at_a_time
   case $action in
     up) up ;;
@@ -91,14 +91,19 @@ write_files() {
     # Ray's processes leave files in /tmp; here they are found again.
     printf 'TMPDIR=%s\n' "$(quoted "$VAR/ray/tmp")"
     # A start that takes longer than this is thrown away, and the next one takes as long: 30 s, Ray's own limit, made a
-    # busy host of two cores start for ever.
+    # busy host of two cores start for ever. A raylet that has given up is seen by watch-ray.sh.
     printf 'RAY_raylet_start_wait_time_s="150"\n'
+    # At its end Ray would tell the head that it drains the node, for the requests of Ray Serve, and wait up to 30 s for
+    # it; on the head, whose own GCS ends with it, always that long.
+    printf 'RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S="0"\n'
     base64 -d <<<"$RAY_ENV_BASE64" | while IFS= read -r line; do
       printf '%s=%s\n' "${line%%=*}" "$(quoted "${line#*=}")"
     done
   )
   put "$ETC/ray.start" 0644 root:root < <(
     printf 'HOST=%s\nOVERLAY_IP=%s\nDEVICE=%s\nRAY_ARGUMENTS=%s\n' "$HOST" "$OVERLAY_IP" "$DEVICE" "$RAY_ARGUMENTS"
+    # The gate asks for it.
+    if [[ -n $JOIN ]]; then printf 'JOIN=%s\n' "$JOIN"; fi
   )
   put "$ETC/ray.nft" 0644 root:root < <(sed -e "s/@DEVICE@/$DEVICE/" -e "s/@PORTS@/$RAY_PORTS${ECHO_PORT:+, $ECHO_PORT}/" "$here/ray.nft")
   put "$UNITS/$SERVICE" 0644 root:root < <(sed -e "s/@USER@/$RAY_USER/" -e "s|@UNITS@|$UNITS|" "$here/$SERVICE")
@@ -114,8 +119,7 @@ existing_environment() {
     return
   fi
   file=$(mktemp)
-  activate "$RAY_USER" "$RAY_ACTIVATE" "$file" ||
-    fail "'$RAY_ACTIVATE', evaluated by a login shell of $RAY_USER, activates nothing: $activation_said. Correct ray.activate"
+  activate "$RAY_USER" "$RAY_ACTIVATE" "$file" || fail "$(activates_nothing "$RAY_USER" "$RAY_ACTIVATE")"
   python=$(activated_program 1 "$file")
   runuser -u "$RAY_USER" -- "$python" -I -B "$here/environment_file.py" <"$file"
   rm -f -- "$file"

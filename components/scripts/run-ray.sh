@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run-ray.sh: the body of rlinf-ray.service. Waits for the overlay address and the head, then becomes
-# `ray start --block`.
+# `ray start --block`, watched by watch-ray.sh.
 #
 # An address looked up too early would be empty, and Ray would silently take another network's.
 set -euo pipefail
@@ -10,8 +10,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=components/scripts/lib.sh
 . "$here/lib.sh"
 
-OVERLAY_IP='' DEVICE='' RAY_ARGUMENTS=''
-read_settings OVERLAY_IP DEVICE RAY_ARGUMENTS <"$ETC/ray.start"
+# shellcheck disable=SC2034
+OVERLAY_IP='' DEVICE='' RAY_ARGUMENTS='' JOIN=''
+read_settings OVERLAY_IP DEVICE RAY_ARGUMENTS JOIN <"$ETC/ray.start"
 [[ -n $OVERLAY_IP ]] || fail "no overlay address in $ETC/ray.start"
 
 waited=0
@@ -29,6 +30,7 @@ until [[ -z $head ]] || port_open "${head%:*}" "${head##*:}"; do
   ((waited++ % 10)) || say "waiting for the head, $head"
   sleep 1
 done
+"$here/watch-ray.sh" "$$" &
 unset LC_ALL
 PATH=$path
 read -r -a arguments <<<"$RAY_ARGUMENTS"

@@ -43,6 +43,7 @@ class Unit:
         environment_files: files of variables.
         restart_seconds: pause before it is started again.
         stop_seconds: time to end after SIGTERM, before SIGKILL.
+        main_first: whether only the main process gets SIGTERM, and all others SIGKILL once it has ended.
         open_files: how many files each process may have open; None leaves the limit.
         capabilities: the only ones its processes can have; None leaves them.
         no_new_privileges: whether set-user-ID programs are of no effect.
@@ -55,6 +56,7 @@ class Unit:
     environment_files: tuple[str, ...]
     restart_seconds: float
     stop_seconds: float
+    main_first: bool
     open_files: int | None
     capabilities: frozenset[int] | None
     no_new_privileges: bool
@@ -88,6 +90,7 @@ def read_unit(text: str) -> Unit:
         environment_files=tuple(values.pop("EnvironmentFile", [])),
         restart_seconds=float(last("RestartSec", "0.1")),
         stop_seconds=float(last("TimeoutStopSec", "90")),
+        main_first=_main_first(last("KillMode", "control-group")),
         open_files=int(open_files) if open_files else None,
         capabilities=None if capabilities is None else frozenset(map(_capability, " ".join(capabilities).split())),
         no_new_privileges=last("NoNewPrivileges", "no") == "yes",
@@ -103,6 +106,12 @@ def _command(text: str) -> Command:
     if not argv or argv[0].lstrip("+")[:1] != "/":
         raise ValueError(f"{text} is not a command known here: give an absolute path, with or without + before it")
     return Command((argv[0].lstrip("+"), *argv[1:]), argv[0].startswith("+"))
+
+
+def _main_first(kill_mode: str) -> bool:
+    if kill_mode not in ("control-group", "mixed"):
+        raise ValueError(f"KillMode={kill_mode} is not known here")
+    return kill_mode == "mixed"
 
 
 def _capability(name: str) -> int:

@@ -201,11 +201,12 @@ class Supervisor:
 
     def _end_all(self) -> None:
         """Ends every process of the service: first asked to, then killed."""
-        self._record.write(0, self._record.read()[2])
+        _, main, invocation = self._record.read()
+        self._record.write(0, invocation)
         deadline = time.monotonic() + self._unit.stop_seconds
-        for pid in descendants(os.getpid()):
+        for pid in self._asked(main):
             kill(pid, signal.SIGTERM)
-        while descendants(os.getpid()) and time.monotonic() < deadline:
+        while self._asked(main) and time.monotonic() < deadline:
             self._attend(0.1)
         deadline = time.monotonic() + _KILL_SECONDS
         while time.monotonic() < deadline:
@@ -216,6 +217,11 @@ class Supervisor:
                 kill(pid, signal.SIGKILL)
             self._attend(0.05)
         self._log.say("some of its processes can't be ended")
+
+    def _asked(self, main: int) -> set[int]:
+        """The processes that are left of those that are asked to end."""
+        there = descendants(os.getpid())
+        return there & {main} if self._unit.main_first else there
 
     def _pause(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds

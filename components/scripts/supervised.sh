@@ -7,8 +7,12 @@ readonly UNITS=$ETC/services
 readonly ECHO_UNITS=(rlinf-echo.service)
 readonly HOW_TO_SEE_LOGS="tail $VAR/log/rlinf-*.log"
 
+# The checks come without it, and ask the installed one.
+supervisor=$here/supervise.py
+[[ -e $supervisor ]] || supervisor=$OPT/libexec/supervise.py
+
 # Nothing of the login's environment reaches the supervisor, or what it runs.
-supervise() { env -i PATH="$PATH" python3 -B -E -s "$here/supervise.py" "$@"; }
+supervise() { env -i PATH="$PATH" python3 -B -E -s "$supervisor" "$@"; }
 
 reload_units() { :; }
 
@@ -20,7 +24,10 @@ is_active() { [[ -e $RUN/$1.record ]] && supervise active "$1" 2>/dev/null; }
 
 has_failed() { ! supervise alive "$1"; }
 
-is_present() { [[ -e $RUN/$1.record ]] && supervise present "$1" 2>/dev/null; }
+# Where somebody has deleted the program of a running supervisor, its lock on the record still tells of it.
+is_present() {
+  [[ -e $RUN/$1.record ]] && { supervise present "$1" 2>/dev/null || ! flock -s -n "$RUN/$1.record" true; }
+}
 
 restart() { supervise stop "$1" && supervise start "$1"; }
 

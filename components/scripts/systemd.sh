@@ -16,8 +16,8 @@ enable() { systemctl enable --quiet "$1"; }
 # is_active SERVICE: it runs.
 is_active() { systemctl is-active --quiet "$1" 2>/dev/null; }
 
-# is_present SERVICE: processes of it may be there, whether it runs or not.
-is_present() { is_active "$1"; }
+# is_present SERVICE: processes of it may be there, whether it runs, is being ended, or is about to be started again.
+is_present() { [[ $(state_of "$1") != ?(inactive|failed|unknown) ]]; }
 
 # has_failed SERVICE: it does not run and will not by itself.
 has_failed() { systemctl is-failed --quiet "$1"; }
@@ -32,7 +32,7 @@ last_log() { journalctl --unit="$1" --lines=12 --output=cat --no-pager 2>/dev/nu
 # invocation SERVICE: what tells this start of it from others.
 invocation() { systemctl show --property=InvocationID --value "$1"; }
 
-# state_of SERVICE: active, activating, inactive or failed.
+# state_of SERVICE: active, activating, deactivating, inactive or failed.
 state_of() { systemctl is-active "$1" 2>/dev/null || true; }
 
 # boot_of SERVICE: enabled where it starts at every boot.

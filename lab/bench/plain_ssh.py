@@ -9,7 +9,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab.stack import Stack
@@ -22,7 +22,8 @@ class Recorded:
     urn: str
     host: str
     up: str
-    down: str
+    down: str | None
+    """None where there is nothing to undo."""
     stdin: str
     waits_for: tuple[str, ...]
     """URNs of the commands before it."""
@@ -31,7 +32,18 @@ class Recorded:
 def recorded(stack: Stack) -> list[Recorded]:
     """The commands of the last update, each after those it waits for."""
     state = json.loads(stack.pulumi("stack", "export", "--show-secrets"))["deployment"]["resources"]
-    return [_command(each) for each in state if each["type"] == "command:remote:Command"]
+    commands = [_command(each) for each in state if each["type"] == "command:remote:Command"]
+    # That no host is changed before all are checked is not in the state.
+    checks = [command for command in commands if command.urn.endswith("-check")]
+    others = [command for command in commands if command not in checks]
+    return [
+        *checks,
+        *(_after_all(checks, command) if command.urn.endswith("-prepare") else command for command in others),
+    ]
+
+
+def _after_all(checks: Sequence[Recorded], command: Recorded) -> Recorded:
+    return replace(command, waits_for=(*command.waits_for, *(check.urn for check in checks)))
 
 
 def _command(resource: dict[str, Any]) -> Recorded:
@@ -40,7 +52,7 @@ def _command(resource: dict[str, Any]) -> Recorded:
         urn=resource["urn"],
         host=resource["urn"].rpartition("::")[2].rpartition("-")[0],
         up=_plain(inputs["create"]),
-        down=_plain(inputs["delete"]),
+        down=_plain(inputs["delete"]) if "delete" in inputs else None,
         stdin=_plain(inputs["stdin"]),
         waits_for=tuple(urn for urn in resource.get("dependencies", []) if "command:remote:Command" in urn),
     )
@@ -73,7 +85,8 @@ def run_down(stack: Stack, commands: Sequence[Recorded]) -> None:
         RuntimeError: one failed.
     """
     for command in reversed(commands):
-        _ssh(stack, command, command.down)
+        if command.down is not None:
+            _ssh(stack, command, command.down)
 
 
 def _after(before: Sequence[Future[None]], stack: Stack, command: Recorded) -> None:

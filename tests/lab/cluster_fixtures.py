@@ -92,6 +92,12 @@ def failed(stack: Stack, *argv: str) -> str:
     return done.stdout + done.stderr
 
 
+def told_by_checks(told: str, host: str) -> str:
+    """What Pulumi's summary says about the checks of a host."""
+    parts = told.partition("Diagnostics:")[2].split("command:remote:Command (")
+    return next(part for part in parts if part.startswith(f"{host}-check)"))
+
+
 def ray_python(stack: Stack, host: str, code: str) -> str:
     """What a Python program prints that runs on a host in the environment of Ray."""
     return ok(stack.lab.exec(host, "/opt/rlinf-cloud-edge/libexec/launch.sh", "python", "-c", code))

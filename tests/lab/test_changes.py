@@ -18,6 +18,7 @@ from lab.stack import Stack
 from tests.lab.change_fixtures import easytier_release, mirror_of, planned, ray_wheels
 from tests.lab.cluster_fixtures import lab_with_stack, ok, ray_python, service_pids
 from tests.lab.fault_fixtures import judge_of
+from tests.lab.join_fixtures import join_scripts, nodes_table, run_as_owner
 
 pytestmark = pytest.mark.long  # a dozen updates of one cluster
 
@@ -158,8 +159,7 @@ class TestSecret:
     def test_it_is_that_of_the_processes(self, stack: Stack) -> None:
         new = "another-secret-for-everyone"
         stack.pulumi("config", "set", "--secret", "networkSecret", stdin=new)
-        # The gate, which opens anew, is not in the preview: no mark on its command line is made from the secret.
-        resources = [*steps("overlay", hosts=HOSTS), *steps("ray")]
+        resources = [*steps("overlay", hosts=HOSTS), *steps("ray"), GATE]
         assert changed(stack, resources) == on(HOSTS, EASYTIER) | on(NODES, RAY)
         for host in HOSTS:
             pid = service_pids(stack, host)[EASYTIER]
@@ -183,7 +183,7 @@ class TestEasyTierRelease:
                 easytier["sha256"] = dict.fromkeys(easytier["sha256"], release.sha256)
 
             settings(stack, edit)
-            assert changed(stack, steps("prepare", "overlay", hosts=HOSTS)) == on(HOSTS, EASYTIER)
+            assert changed(stack, steps("check", "prepare", "overlay", hosts=HOSTS)) == on(HOSTS, EASYTIER)
         for host in HOSTS:
             folder = "/opt/rlinf-cloud-edge/easytier"
             assert ok(stack.lab.exec(host, "cat", f"{folder}/.sha256")) == release.sha256
@@ -202,7 +202,7 @@ class TestRayVersion:
         new = ray_wheels(stack, tmp_path)
         with mirror_of(stack, tmp_path) as mirror:
             settings(stack, lambda cluster: cluster["ray"].update(version=new, find_links=f"{mirror}/"))
-            assert changed(stack, [*steps("prepare", "ray"), GATE]) == on(NODES, RAY)
+            assert changed(stack, [*steps("check", "prepare", "ray"), GATE]) == on(NODES, RAY)
         code = (
             "import json, ray\n"
             "ray.init('auto', logging_level=40, log_to_driver=False)\n"
@@ -235,7 +235,7 @@ class TestLogin:
             for host in HOSTS:
                 ok(stack.lab.exec(host, "tee", AUTHORIZED_KEYS, stdin=new.with_suffix(".pub").read_text()))
             settings(stack, login(new))
-            resources = [*steps("prepare", "overlay", hosts=HOSTS), *steps("ray"), GATE]
+            resources = [*steps("check", "prepare", "overlay", hosts=HOSTS), *steps("ray"), GATE]
             assert changed(stack, resources) == set()
         finally:
             for host, text in kept.items():
@@ -255,7 +255,7 @@ class TestLogin:
         network.run_in(topology.router_namespace(stack.lab.name, 1), "nft", *let_in.split())
         try:
             settings(stack, lambda cluster: cluster["edges"][0]["ssh"].update(address=new))
-            assert changed(stack, steps("prepare", "overlay", "ray", hosts=["edge-1"])) == set()
+            assert changed(stack, steps("check", "prepare", "overlay", "ray", hosts=["edge-1"])) == set()
             assert judge_of(stack).ask() == judge_of(stack).whole
         finally:
             ok(stack.lab.exec("edge-1", "ip", "address", "add", f"{old}/24", "dev", "host0"))
@@ -263,12 +263,84 @@ class TestLogin:
         stack.up()
 
 
+class TestRepair:
+    """A new value of `repair` runs every script, and starts nothing anew."""
+
+    def test_the_preview_shows_all_of_them(self, stack: Stack) -> None:
+        settings(stack, lambda cluster: cluster.update(repair="again"))
+        resources = [*steps("prepare", "overlay", hosts=HOSTS), *steps("ray"), GATE]
+        assert changed(stack, resources) == set()
+        settings(stack)
+        stack.up()
+
+
+class TestReached:
+    """A host that is reached in another way from now on stays the node it is, and no other host is touched."""
+
+    EDGE = "edge-3"
+
+    def reached(self, join: str, *, joined: bool = False) -> Edit:
+        def edit(cluster: dict[str, Any]) -> None:
+            edge = cluster["edges"][1]
+            ssh = edge.pop("ssh")
+            edge["join"] = join
+            if join == "overlay":
+                edge["ssh"] = {"host_key": ssh["host_key"]}
+            if joined:
+                edge["joined"] = True
+
+        return edit
+
+    def join(self, stack: Stack) -> set[tuple[str, str]]:
+        """Has the owner run the script; what was started anew."""
+        before = pids(stack)
+        ok(run_as_owner(stack, self.EDGE, join_scripts(stack)[self.EDGE]))
+        return touched(before, pids(stack))
+
+    def test_over_the_overlay_and_back(self, stack: Stack) -> None:
+        steps_there = steps("prepare", "overlay", "ray", hosts=[self.EDGE])
+        settings(stack, self.reached("overlay"))
+        assert changed(stack, [GATE]) == set()
+        # It listens for nobody any more.
+        assert self.join(stack) == on([self.EDGE], EASYTIER)
+        settings(stack, self.reached("overlay", joined=True))
+        assert changed(stack, [*steps_there, GATE]) == set()
+        settings(stack)
+        assert changed(stack, steps_there) == on([self.EDGE], EASYTIER)
+        assert judge_of(stack).whole == "3 of 3 nodes 0=10.10.0.10 1=10.10.0.11 2=10.10.0.13"
+
+    def test_by_its_owner_alone_and_back(self, stack: Stack) -> None:
+        """What we have installed goes while we may still log in; its owner's script then installs it."""
+        steps_there = steps("prepare", "overlay", "ray", hosts=[self.EDGE])
+        settings(stack, self.reached("script"))
+        assert planned(stack) == {**dict.fromkeys(steps_there, "delete"), GATE: "update"}
+        others = [host for host in HOSTS if host != self.EDGE]
+        before = pids(stack, others)
+        stack.up()
+        assert stack.lab.exec(self.EDGE, "test", "-e", "/opt/rlinf-cloud-edge").returncode == 1
+        assert nodes_table(stack)[self.EDGE]["state"] == "pending"
+        ok(run_as_owner(stack, self.EDGE, join_scripts(stack)[self.EDGE]))
+        settings(stack, self.reached("script", joined=True))
+        assert planned(stack) == {GATE: "update"}
+        stack.up()
+        assert nodes_table(stack)[self.EDGE]["state"] == "joined"
+        assert "unchanged" in stack.up()
+        settings(stack)
+        assert planned(stack) == {**dict.fromkeys(steps_there, "create"), GATE: "update"}
+        joined = pids(stack, [self.EDGE])
+        stack.up()
+        assert touched(joined, pids(stack, [self.EDGE])) == on([self.EDGE], EASYTIER, RAY)
+        assert pids(stack, others) == before
+        assert judge_of(stack).whole == "3 of 3 nodes 0=10.10.0.10 1=10.10.0.11 2=10.10.0.13"
+        assert "unchanged" in stack.up()
+
+
 class TestEdgeInTheMiddle:
     """A host that is added or removed is the only one that is touched."""
 
     def test_it_is_added(self, stack: Stack) -> None:
         settings(stack, with_the_middle_one=True)
-        created = ["edge-2", *steps("prepare", "overlay", "ray", hosts=["edge-2"])]
+        created = ["edge-2", *steps("check", "prepare", "overlay", "ray", hosts=["edge-2"])]
         assert planned(stack) == {**dict.fromkeys(created, "create"), GATE: "update"}
         before = pids(stack)
         stack.up()
@@ -278,7 +350,7 @@ class TestEdgeInTheMiddle:
 
     def test_it_is_removed(self, stack: Stack) -> None:
         settings(stack)
-        deleted = ["edge-2", *steps("prepare", "overlay", "ray", hosts=["edge-2"])]
+        deleted = ["edge-2", *steps("check", "prepare", "overlay", "ray", hosts=["edge-2"])]
         assert planned(stack) == {**dict.fromkeys(deleted, "delete"), GATE: "update"}
         before = pids(stack)
         stack.up()

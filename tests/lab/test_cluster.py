@@ -78,7 +78,7 @@ class TestPreviewOfAnEmptyStack:
         shown = json.loads(stack.pulumi("preview", "--json"))
         steps = {step["urn"].rpartition("::")[2] for step in shown["steps"] if step["op"] == "create"}
         for host in HOSTS:
-            assert {host, f"{host}-prepare", f"{host}-overlay"} <= steps
+            assert {host, f"{host}-check", f"{host}-prepare", f"{host}-overlay"} <= steps
         assert {f"{node}-ray" for node in NODES} | {"cloud-1-gate"} <= steps
         assert [logins(stack, host) for host in HOSTS] == before
 

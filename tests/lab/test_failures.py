@@ -11,7 +11,9 @@ import pytest
 
 from lab import faults
 from lab.stack import Stack
-from tests.lab.cluster_fixtures import failed, lab_with_stack, ok, service_pids
+from tests.lab.cluster_fixtures import failed, files_on, lab_with_stack, ok, service_pids, told_by_checks
+
+HOSTS = ("bootstrap", "cloud-1", "edge-1")
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +81,8 @@ class TestOnTheWayToAHost:
         told = failed(stack, "up", "--yes", "--skip-preview")
         assert time.monotonic() - started < 90
         assert "edge-1 (192.168.1.99:22 through bootstrap) can't be reached. Check that it is on" in told
-        assert {"bootstrap-prepare", "cloud-1-prepare"} <= recorded(stack)
-        assert "edge-1-prepare" not in recorded(stack)
+        assert {"bootstrap-check", "cloud-1-check"} <= recorded(stack)
+        assert "edge-1-check" not in recorded(stack)
 
     def test_a_host_with_another_host_key(self, stack: Stack) -> None:
         def edit(cluster: dict[str, Any]) -> None:
@@ -91,7 +93,7 @@ class TestOnTheWayToAHost:
         stack.change(edit)
         told = failed(stack, "up", "--yes", "--skip-preview")
         assert "cloud-1 (203.0.113.10:22) shows another host key than ssh.host_key" in told
-        assert "cloud-1-prepare" not in recorded(stack)
+        assert "cloud-1-check" not in recorded(stack)
 
     def test_an_account_that_may_not_use_sudo(self, stack: Stack) -> None:
         stack.pulumi("destroy", "--yes")
@@ -107,31 +109,42 @@ class TestOnTheWayToAHost:
 
 
 class TestOnAHost:
-    """What a check finds is told, all of it at once, and nothing is changed on that host."""
+    """What checks find is told, of all hosts and all of it at once, and nothing is changed on any host."""
 
-    def test_all_failed_checks_are_reported_together(self, stack: Stack) -> None:
+    def test_all_failed_checks_of_all_hosts_are_told_together_and_no_host_is_changed(self, stack: Stack) -> None:
         stack.pulumi("destroy", "--yes")
         stack.change(quickly)
-        ok(stack.lab.exec("edge-1", "mv", "/usr/sbin/nft", "/usr/sbin/nft.away"))
+        before = files_on(stack, "bootstrap")
+        for host in ("cloud-1", "edge-1"):
+            ok(stack.lab.exec(host, "mv", "/usr/sbin/nft", "/usr/sbin/nft.away"))
         ok(stack.lab.exec("edge-1", "systemd-run", "--unit=taken", "python3", "-m", "http.server", "11010"))
         try:
             told = failed(stack, "up", "--yes", "--skip-preview")
         finally:
-            ok(stack.lab.exec("edge-1", "mv", "/usr/sbin/nft.away", "/usr/sbin/nft"))
+            for host in ("cloud-1", "edge-1"):
+                ok(stack.lab.exec(host, "mv", "/usr/sbin/nft.away", "/usr/sbin/nft"))
             ok(stack.lab.exec("edge-1", "systemctl", "stop", "taken"))
-        assert "edge-1: this host can't take part yet; nothing was changed on it:" in told
-        assert "- TCP port 11010, which EasyTier needs, is taken by another program" in told
-        assert "- the command nft is missing" in told
-        assert stack.lab.exec("edge-1", "test", "-e", "/opt/rlinf-cloud-edge").returncode == 1
+        for host in ("cloud-1", "edge-1"):
+            refusal = told_by_checks(told, host)
+            assert f"{host}: this host can't take part yet; nothing was changed on it:" in refusal
+            assert "- the command nft is missing" in refusal
+        assert "- TCP port 11010, which EasyTier needs, is taken by another program" in told_by_checks(told, "edge-1")
+        assert "11010" not in told_by_checks(told, "cloud-1")
+        assert "Traceback" not in told
+        assert files_on(stack, "bootstrap") - before == set()
+        for host in ("cloud-1", "edge-1"):
+            assert stack.lab.exec(host, "ls", "/opt", "/run", "/tmp").stdout.count("rlinf-cloud-edge") == 0
+            assert stack.lab.exec(host, "ls", "/tmp").stdout.count("tmp.") == 0
+        assert {name for name in recorded(stack) if name.startswith(HOSTS)} == {*HOSTS, "bootstrap-check"}
 
     def test_a_corrupt_download_is_refused_and_leaves_nothing(self, stack: Stack) -> None:
         def edit(cluster: dict[str, Any]) -> None:
             quickly(cluster)
             cluster["overlay"]["easytier"]["sha256"]["x86_64"] = "0" * 64
 
-        stack.pulumi("destroy", "--yes")
         stack.change(edit)
         told = failed(stack, "up", "--yes", "--skip-preview")
+        assert {f"{host}-check" for host in HOSTS} <= recorded(stack), "what was put right is still refused"
         assert "edge-1: EasyTier 2.6.4 from http://203.0.113.80/" in told
         assert f"and the settings say {'0' * 64}; nothing of it was used" in told
         assert stack.lab.exec("edge-1", "test", "-e", "/opt/rlinf-cloud-edge").returncode == 1
@@ -168,7 +181,7 @@ class TestAnUpdateThatFails:
     def test_a_new_secret_reaches_every_host(self, stack: Stack) -> None:
         stack.pulumi("config", "set", "--secret", "networkSecret", stdin="another-secret-for-everyone")
         assert "updated" in stack.up()
-        for host in ("bootstrap", "cloud-1", "edge-1"):
+        for host in HOSTS:
             pid = service_pids(stack, host)["rlinf-easytier.service"]
             environment = ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0")
             assert "ET_NETWORK_SECRET=another-secret-for-everyone" in environment

@@ -70,13 +70,8 @@ class TestProcesses:
             # EasyTier ends with 0 then, as it does where there is no network at boot.
             ("rlinf-easytier.service", "easytier-core", "TERM"),
             ("rlinf-ray.service", "raylet", "KILL"),
-            pytest.param(
-                ("rlinf-ray.service", "raylet", "TERM"),
-                marks=pytest.mark.xfail(
-                    run=False,  # the edge would stay away for the tests that follow
-                    reason="`ray start --block` takes a raylet that SIGTERM ended for one that was told to",
-                ),
-            ),
+            # `ray start --block` takes that for one that was told to end, and would stay.
+            ("rlinf-ray.service", "raylet", "TERM"),
         ],
         ids="-".join,
     )
@@ -89,6 +84,35 @@ class TestProcesses:
         changes(lambda: service_pids(stack, edge.name)[service].strip("0"), pid, 60)
         judge.recovers(f"{process} of an edge ended by SIG{signal}", 150, ended)
         assert {host: service_pids(stack, host) for host in before} == before
+
+    def test_the_head_without_its_gcs_server_is_a_new_head(self, stack: Stack, judge: Judge, lab: Lab) -> None:
+        pid = service_pids(stack, HEAD)["rlinf-ray.service"]
+        faults.kill_process(lab, lab.host(HEAD), "gcs_server", whole_command=False, signal="TERM")
+        ended = time.monotonic()
+        # It closes its port and hangs; the head's raylet gives it up after a minute.
+        changes(lambda: service_pids(stack, HEAD)["rlinf-ray.service"].strip("0"), pid, 120)
+        judge.recovers("gcs_server of the head ended by SIGTERM", 240, ended)
+
+    def test_a_start_in_which_rays_agent_hangs_is_begun_anew(self, stack: Stack, judge: Judge, edge: LabHost) -> None:
+        """As on a host that is too busy: the raylet gives up after 15 s, which Ray would notice after 150."""
+        hang = "until pkill --signal=STOP --full '^[^ ]*python -u [^ ]*/dashboard/agent.py'; do sleep 0.05; done"
+        ok(stack.lab.exec(edge.name, "bash", "-c", f"systemctl restart rlinf-ray; {hang}"))
+        hung = time.monotonic()
+        pid = service_pids(stack, edge.name)["rlinf-ray.service"]
+        changes(lambda: service_pids(stack, edge.name)["rlinf-ray.service"].strip("0"), pid, 60)
+        judge.recovers("an agent of Ray hangs while Ray starts on an edge", 150, hung)
+
+    def test_a_stop_that_is_asked_for_is_quick_and_clean(self, stack: Stack, judge: Judge) -> None:
+        for host in ("edge-1", HEAD):
+            started = time.monotonic()
+            ok(stack.lab.exec(host, "systemctl", "stop", "rlinf-ray"))
+            assert time.monotonic() - started < 15, "it took the service's limit"
+            result = ok(stack.lab.exec(host, "systemctl", "show", "--property=Result", "--value", "rlinf-ray"))
+            assert result.strip() == "exit-code", "Ray, which ends with 1 when it is told to, was killed"
+            assert stack.lab.exec(host, "pgrep", "--full", "watch-ray.sh").returncode == 1
+        for host in (HEAD, "edge-1"):
+            ok(stack.lab.exec(host, "systemctl", "start", "rlinf-ray"))
+        judge.recovers("Ray stopped and started by hand, head and edge", 240)
 
 
 class TestLink:

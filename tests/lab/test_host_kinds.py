@@ -32,6 +32,7 @@ from tests.lab.cluster_fixtures import (
     ok,
     ray_python,
     service_pids,
+    told_by_checks,
 )
 
 pytestmark = pytest.mark.long  # a cluster of containers
@@ -74,6 +75,15 @@ def pids_of_members(stack: Stack) -> dict[str, dict[str, str]]:
 def ray_pids(stack: Stack) -> set[str]:
     """Processes on the container that belong to Ray, by their command lines."""
     return set(stack.lab.exec(CONTAINER, "pgrep", "-f", "ray").stdout.split())
+
+
+def back(stack: Stack, before: dict[str, str]) -> bool | None:
+    """Whether these services of the container are started anew, and one raylet answers."""
+    after = service_pids(stack, CONTAINER)
+    if any(after[name] in ("0", before[name]) for name in before):
+        return None
+    probe = "timeout 2 bash -c 'exec 3<>/dev/tcp/10.10.0.12/20001' && test $(pgrep -xc raylet) = 1"
+    return stack.lab.exec(CONTAINER, "bash", "-c", probe).returncode == 0 or None
 
 
 @pytest.fixture(scope="module")
@@ -200,20 +210,24 @@ class TestHostWithoutSystemd:
         before = service_pids(stack, CONTAINER)
         easytier = before["rlinf-easytier.service"]
         shell(stack, CONTAINER, f"kill -KILL {easytier} $(pgrep -x raylet)")
-
-        def back() -> bool | None:
-            after = service_pids(stack, CONTAINER)
-            anew = all(after[name] not in ("0", before[name]) for name in before)
-            return True if anew and answers() else None
-
-        def answers() -> bool:
-            probe = "timeout 2 bash -c 'exec 3<>/dev/tcp/10.10.0.12/20001' && test $(pgrep -xc raylet) = 1"
-            return stack.lab.exec(CONTAINER, "bash", "-c", probe).returncode == 0
-
-        assert wait_for(back, 60)
+        assert wait_for(lambda: back(stack, before), 60)
         assert "process " + easytier + " ended with SIGKILL" in shell(
             stack, CONTAINER, "cat /var/lib/rlinf-cloud-edge/log/rlinf-easytier.service.log"
         )
+
+    def test_a_raylet_that_sigterm_ended_is_back_by_itself(self, stack: Stack) -> None:
+        ray = {name: pid for name, pid in service_pids(stack, CONTAINER).items() if name == "rlinf-ray.service"}
+        shell(stack, CONTAINER, "pkill -TERM -x raylet")
+        assert wait_for(lambda: back(stack, ray), 60)
+
+    def test_a_stop_of_ray_is_quick_and_leaves_no_process_of_it(self, stack: Stack) -> None:
+        supervise = "python3 -B /opt/rlinf-cloud-edge/libexec/supervise.py"
+        started = time.monotonic()
+        shell(stack, CONTAINER, f"{supervise} stop rlinf-ray.service")
+        assert time.monotonic() - started < 15, "it took the service's limit"
+        assert ray_pids(stack) == set()
+        shell(stack, CONTAINER, f"{supervise} start rlinf-ray.service")
+        assert wait_for(lambda: back(stack, {"rlinf-ray.service": "0"}), 60)
 
     def test_what_a_killed_supervisor_left_running_is_ended_before_a_new_one_starts(self, stack: Stack) -> None:
         old = ray_pids(stack)
@@ -252,16 +266,16 @@ class TestRefused:
 
         assert (
             "network devices can't be made here (no CAP_NET_ADMIN); start the container with "
-            "--cap-add NET_ADMIN --cap-add NET_RAW" in of_host(told, "edge-3")
+            "--cap-add NET_ADMIN --cap-add NET_RAW" in told_by_checks(told, "edge-3")
         )
-        assert "/dev/net/tun is missing" not in of_host(told, "edge-3")
+        assert "/dev/net/tun is missing" not in told_by_checks(told, "edge-3")
         assert (
             "/dev/net/tun is missing; run 'modprobe tun', or start the container with "
-            "--device /dev/net/tun:/dev/net/tun" in of_host(told, "edge-4")
+            "--device /dev/net/tun:/dev/net/tun" in told_by_checks(told, "edge-4")
         )
-        assert "CAP_NET_ADMIN" not in of_host(told, "edge-4")
+        assert "CAP_NET_ADMIN" not in told_by_checks(told, "edge-4")
         assert "edge-5: debian may not use sudo without a password. Allow it with" in told
-        assert "the command ip is missing; install iproute2" in of_host(told, "edge-6")
+        assert "the command ip is missing; install iproute2" in told_by_checks(told, "edge-6")
 
         for host in ("edge-3", "edge-4", "edge-5", "edge-6"):
             assert stack.lab.exec(host, "ls", "/opt").stdout.split() == ["rlinf"]
@@ -284,12 +298,6 @@ class TestRefused:
         assert stack.lab.exec("edge-5", "pgrep", "-f", "ray start").returncode == 1
         assert stack.lab.exec("edge-5", "systemctl", "cat", "rlinf-ray").returncode != 0
         assert pids_of_members(stack) == pids
-
-
-def of_host(told: str, host: str) -> str:
-    """What Pulumi's summary says about the checks of a host."""
-    parts = told.partition("Diagnostics:")[2].split("command:remote:Command (")
-    return next(part for part in parts if part.startswith(f"{host}-prepare)"))
 
 
 class TestDestroy:

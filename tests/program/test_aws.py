@@ -236,8 +236,8 @@ class TestTheFirstBoot:
     def test_what_a_cloud_image_may_lack_is_installed_and_waited_for(self) -> None:
         recorder = run(guide_on_aws())
         assert {"nftables", "unzip"} <= set(self.user_data(recorder)["packages"])
-        assert "\nCLOUD_INIT_LIMIT=900\n" in plain(recorder.commands["cloud-1-prepare"]["stdin"])
-        assert "CLOUD_INIT_LIMIT=9" not in plain(recorder.commands["edge-1-prepare"]["stdin"])
+        assert "\nCLOUD_INIT_LIMIT=900\n" in plain(recorder.commands["cloud-1-check"]["stdin"])
+        assert "CLOUD_INIT_LIMIT=9" not in plain(recorder.commands["edge-1-check"]["stdin"])
 
     def test_a_fresh_instance_is_dialled_for_minutes(self) -> None:
         commands = run(guide_on_aws()).commands
@@ -385,11 +385,11 @@ class TestTheHost:
         recorder = run(guide_on_aws())
         proxy = plain(recorder.commands["edge-1-prepare"]["connection"])["proxy"]
         assert proxy["hostKey"] == "ssh-ed25519 AAAAbootstrap-host-key"
-        assert "bootstrap-address-of-instance" in recorder.requests["edge-1-prepare"]["dependencies"]
+        assert "bootstrap-address-of-instance" in recorder.requests["edge-1-check"]["dependencies"]
 
     def test_another_instance_is_set_up_from_the_beginning(self) -> None:
         commands = run(guide_on_aws()).commands
-        for step in ("prepare", "overlay", "ray", "gate"):
+        for step in ("check", "prepare", "overlay", "ray", "gate"):
             assert commands[f"cloud-1-{step}"]["triggers"] == ["cloud-1-instance-id"]
 
     def test_nothing_is_undone_on_a_machine_that_goes(self) -> None:

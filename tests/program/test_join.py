@@ -28,10 +28,12 @@ def scripts(raw: dict[str, Any]) -> dict[str, str]:
 class TestCommands:
     """Which commands there are follows from the settings alone, so a preview shows each."""
 
-    @pytest.mark.parametrize("joined", [False, True])
-    def test_a_host_that_we_log_in_to_later_has_the_same_ones_before_and_after(self, joined: bool) -> None:
+    @pytest.mark.parametrize(("joined", "more"), [(False, []), (True, ["edge-2-check"])])
+    def test_a_host_that_we_log_in_to_later_has_the_same_ones_and_is_then_checked(
+        self, joined: bool, more: list[str]
+    ) -> None:
         names = [name for name in run_program(joining("overlay", joined=joined)).commands if name.startswith("edge-2")]
-        assert sorted(names) == ["edge-2-overlay", "edge-2-prepare", "edge-2-ray"]
+        assert sorted(names) == [*more, "edge-2-overlay", "edge-2-prepare", "edge-2-ray"]
 
     @pytest.mark.parametrize("joined", [False, True])
     def test_a_host_that_we_never_log_in_to_has_its_component_and_no_command(self, joined: bool) -> None:
@@ -49,14 +51,15 @@ class TestCommands:
 
     def test_afterwards_they_go_over_the_overlay_through_the_bootstrap(self) -> None:
         commands = run_program(joining("overlay", joined=True)).commands
-        for name in ("edge-2-prepare", "edge-2-overlay", "edge-2-ray"):
+        for name in ("edge-2-check", "edge-2-prepare", "edge-2-overlay", "edge-2-ray"):
             connection = plain(commands[name]["connection"])
             assert (connection["host"], connection["proxy"]["host"]) == ("10.10.1.3", "203.0.113.5")
             assert connection["hostKey"] == HOST_KEY
 
     def test_its_removal_comes_before_that_of_the_bootstraps_overlay_and_as_one_piece(self) -> None:
         program = run_program(joining("overlay", joined=True))
-        assert "bootstrap-overlay" in program.requests["edge-2-prepare"]["dependencies"]
+        for name in ("edge-2-check", "edge-2-prepare"):
+            assert "bootstrap-overlay" in program.requests[name]["dependencies"]
         assert "edge-2-prepare" not in program.requests["bootstrap-overlay"]["dependencies"]
         assert "edge-2-prepare" in program.requests["edge-2-overlay"]["dependencies"]
         assert "down" not in program.commands["edge-2-overlay"]["delete"]
@@ -124,5 +127,5 @@ class TestScripts:
     def test_it_asks_for_no_port(self) -> None:
         assert "\nOVERLAY_PORT=\n" in scripts(joining("script"))["edge-2"]
         commands = run_program(joining("overlay", joined=True)).commands
-        assert "\nOVERLAY_PORT=\n" in plain(commands["edge-2-prepare"]["stdin"])
+        assert "\nOVERLAY_PORT=\n" in plain(commands["edge-2-check"]["stdin"])
         assert settings_of(commands["edge-1-overlay"])["TOML_BASE64"]

@@ -22,21 +22,24 @@ def test_every_host_gets_its_component_and_its_commands() -> None:
         "edge-1": "rlinf:cloudedge:EdgeHost",
     }
     assert sorted(name for name, args in resources.items() if args.typ == "command:remote:Command") == [
+        "bootstrap-check",
         "bootstrap-overlay",
         "bootstrap-prepare",
+        "cloud-1-check",
         "cloud-1-gate",
         "cloud-1-overlay",
         "cloud-1-prepare",
         "cloud-1-ray",
+        "edge-1-check",
         "edge-1-overlay",
         "edge-1-prepare",
         "edge-1-ray",
     ]
 
 
-def test_an_edge_adds_three_commands_and_nothing_to_other_hosts_but_the_gate() -> None:
+def test_an_edge_adds_four_commands_and_nothing_to_other_hosts_but_the_gate() -> None:
     before, after = run_program(guide_with_edges(1)).commands, run_program(guide_with_edges(2)).commands
-    assert sorted(set(after) - set(before)) == ["edge-2-overlay", "edge-2-prepare", "edge-2-ray"]
+    assert sorted(set(after) - set(before)) == ["edge-2-check", "edge-2-overlay", "edge-2-prepare", "edge-2-ray"]
     assert [name for name in before if before[name] != after[name]] == ["cloud-1-gate"]
 
 
@@ -109,10 +112,31 @@ def test_a_preview_shows_the_commands_whose_settings_wait_for_others(
         if component["node_group"] == "edge":
             component["node_group"] = settings.get("group", "edge")
     after = run_program(raw).commands
-    assert {name for name in before if before[name]["create"] != after[name]["create"]} == marked
+    assert marks(before, after) == marked
 
 
-EDGE_1 = {"edge-1-prepare", "edge-1-overlay", "edge-1-ray"}
+def marks(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    """The commands whose command line has changed."""
+    return {name for name in before if before[name]["create"] != after[name]["create"]}
+
+
+def test_a_preview_of_repair_shows_the_commands_whose_settings_wait_for_others() -> None:
+    raw = guide()
+    before = run_program(raw).commands
+    raw["repair"] = "again"
+    after = run_program(raw).commands
+    assert marks(before, after) == {name for name in before if name.endswith(("-ray", "-gate"))}
+
+
+def test_a_preview_of_a_new_network_secret_shows_the_gate_and_nothing_of_the_secret() -> None:
+    before = run_program(guide()).commands
+    after = run_program(guide(), secret="another-canary-network-secret").commands
+    assert marks(before, after) == {"cloud-1-gate"}
+    gate = after["cloud-1-gate"]["create"]
+    assert plain(gate) != gate, "it is no secret"
+
+
+EDGE_1 = {"edge-1-check", "edge-1-prepare", "edge-1-overlay", "edge-1-ray"}
 
 
 def test_a_machine_at_another_address_is_the_same_machine() -> None:

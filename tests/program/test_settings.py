@@ -46,7 +46,8 @@ class TestANodeThatIsDisabled:
 
     def test_it_stays_in_the_overlay_and_runs_no_ray(self) -> None:
         commands = self.disabled().commands
-        assert {name for name in commands if name.startswith("edge-2-")} == {"edge-2-prepare", "edge-2-overlay"}
+        names = {name for name in commands if name.startswith("edge-2-")}
+        assert names == {"edge-2-check", "edge-2-prepare", "edge-2-overlay"}
 
     def test_the_gate_and_the_config_do_without_it(self) -> None:
         recorder = self.disabled()
@@ -181,9 +182,11 @@ class TestDirectMode:
 
     def test_each_node_gets_checks_and_ray_and_nothing_else(self) -> None:
         assert sorted(run_program(direct()).commands) == [
+            "cloud-1-check",
             "cloud-1-gate",
             "cloud-1-prepare",
             "cloud-1-ray",
+            "edge-1-check",
             "edge-1-prepare",
             "edge-1-ray",
         ]
@@ -205,7 +208,7 @@ class TestDirectMode:
         ]
 
     def test_the_checks_ask_for_the_address_and_not_for_easytier(self) -> None:
-        stdin = plain(run_program(direct()).commands["edge-1-prepare"]["stdin"])
+        stdin = plain(run_program(direct()).commands["edge-1-check"]["stdin"])
         assert "\nADDRESS=192.0.2.20\n" in stdin
         assert "\nDEVICE=enp1s0\n" in stdin
         assert "\nEASYTIER_VERSION=" not in stdin
@@ -279,9 +282,10 @@ class TestEnvironments:
             "edge-2": ("/opt/venv", ""),
         }
         for host, (venv, activate) in named.items():
-            stdin = str(plain(recorder.commands[f"{host}-prepare"]["stdin"]))
-            assert f"\nRAY_VENV={venv}\n" in stdin
-            assert f"\nRAY_ACTIVATE={activate}\n" in stdin
+            for step in ("check", "prepare"):
+                stdin = str(plain(recorder.commands[f"{host}-{step}"]["stdin"]))
+                assert f"\nRAY_VENV={venv}\n" in stdin
+                assert f"\nRAY_ACTIVATE={activate}\n" in stdin
 
     def test_nodes_that_differ_are_named_and_no_ray_is_asked_for(self) -> None:
         recorder = Recorder(facts={"edge-2": FACTS.replace("3.11.2", "3.11.9")})
@@ -306,5 +310,5 @@ class TestAccelerators:
         raw = guide()
         raw["edges"][0] |= edge
         raw["rlinf"]["node_groups"] = {"edge": group} if group else {}
-        stdin = str(plain(run_program(raw).commands["edge-1-prepare"]["stdin"]))
+        stdin = str(plain(run_program(raw).commands["edge-1-check"]["stdin"]))
         assert f"\nGPUS={asked}\n" in stdin

@@ -94,16 +94,18 @@ class TestClaim:
         assert order == ["first", "second"]
 
     def test_commands_on_other_labs_may_end_at_any_moment(self, tmp_path: Path) -> None:
-        """The folder of the claims comes and goes with the last of them."""
+        """The folder of the claims, and each claim, comes and goes with the last of them."""
+        cache = Cache(tmp_path / "cache")
 
         def claim_often(name: str) -> int:
             for _ in range(300):
-                with claimed(name, tmp_path / "labs" / name):
-                    pass
+                with claimed(name, cache.labs / name):
+                    assert name in claimed_names(cache)
             return 300
 
-        with ThreadPoolExecutor() as pool:
-            assert list(pool.map(claim_often, ["a", "b", "c"])) == [300, 300, 300]
+        names = ["a", "a", "b", "c"]
+        with ThreadPoolExecutor(len(names)) as pool:
+            assert list(pool.map(claim_often, names)) == [300] * len(names)
 
     def test_a_file_in_the_place_of_the_claims_is_an_error(self, tmp_path: Path, run: Path) -> None:
         run.write_text("")

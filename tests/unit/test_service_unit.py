@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.host import SCRIPTS
+from components.packing import SCRIPTS
 from components.scripts.service_unit import Command, read_environment, read_unit
 
 MINIMAL = "[Service]\nExecStart=/bin/true\n"
@@ -22,7 +22,7 @@ class TestUnits:
 
     def test_easytier_is_restricted_as_under_systemd(self) -> None:
         unit = read_unit((SCRIPTS / "rlinf-easytier.service").read_text())
-        assert (unit.user, unit.no_new_privileges, unit.stop_seconds) == ("root", True, 5)
+        assert (unit.user, unit.no_new_privileges, unit.stop_seconds, unit.main_first) == ("root", True, 5, False)
         assert unit.capabilities == {10, 12, 13}
         assert unit.environment_files == ("/etc/rlinf-cloud-edge/easytier.env",)
         assert unit.start.argv[0] == "/opt/rlinf-cloud-edge/easytier/easytier-core"
@@ -32,6 +32,7 @@ class TestUnits:
         assert (unit.user, unit.at_home, unit.open_files, unit.capabilities) == ("robot", True, 1048576, None)
         assert [command.privileged for command in unit.start_pre] == [True, True]
         assert unit.start == Command(("/opt/rlinf-cloud-edge/libexec/run-ray.sh",), privileged=False)
+        assert unit.main_first
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -39,6 +40,7 @@ class TestUnits:
             ("[Service]\nUser=nobody\n", "no ExecStart"),
             (f"{MINIMAL}PrivateTmp=yes\nMemoryMax=1G\n", "settings that are not known here: MemoryMax, PrivateTmp"),
             (f"{MINIMAL}CapabilityBoundingSet=CAP_SYS_ADMIN\n", "the capability CAP_SYS_ADMIN is not known here"),
+            (f"{MINIMAL}KillMode=process\n", "KillMode=process is not known here"),
             ("[Service]\nExecStart=true\n", "give an absolute path"),
             ("[Service]\nExecStart=-/bin/true\n", "give an absolute path"),
         ],
