@@ -24,7 +24,7 @@ from lab.polling import wait_for
 from lab.rlinf_env import build
 from lab.stack import NAME, Stack, copy_program
 from lab.toolchain import versions
-from tests.lab.cluster_fixtures import ok, service_pids
+from tests.lab.cluster_fixtures import ok, ray_python, service_pids
 
 pytestmark = pytest.mark.root
 
@@ -200,6 +200,8 @@ class TestAnInstance:
 
     def test_another_type_is_another_one_in_its_place_and_the_edge_goes_on(self, running: tuple[Stack, Any]) -> None:
         stack, ec2 = running
+        settings(stack, after_the_stop)
+        stack.up()  # whatever was selected to run before
         before, edge = instances(ec2), service_pids(stack, EDGE)
         settings(stack, larger)
         told = stack.up()
@@ -239,10 +241,16 @@ class TestAnInstance:
 
     def test_a_lost_one_is_given_back_and_the_others_go_on(self, running: tuple[Stack, Any]) -> None:
         stack, ec2 = running
+        settings(stack, helped)
+        stack.up()  # whatever was selected to run before
         edge = service_pids(stack, EDGE)
         settings(stack, without_helper)
         stack.up()
         assert set(instances(ec2)) == {"bootstrap", "trainer"}
+        # Ray on the head misses a machine after five checks of up to 13 s, and RLinf asks every node that Ray counts.
+        head = instances(ec2)["trainer"]["InstanceId"]
+        alive = "import ray; ray.init(logging_level='ERROR'); print(sum(node['Alive'] for node in ray.nodes()))"
+        assert wait_for(lambda: ray_python(stack, head, alive).split()[-1] == "2" or None, 120)
         assert seen_by_rlinf(stack) == SEEN
         settings(stack, larger)
         assert "Resources:" in stack.up()
