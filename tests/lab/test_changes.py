@@ -6,7 +6,7 @@ One cluster takes one change after the other. Each class says what may be touche
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +73,18 @@ def environment(stack: Stack, host: str, process: str) -> set[str]:
     return set(ok(stack.lab.exec(host, "cat", f"/proc/{pid}/environ")).split("\0"))
 
 
-def changed(stack: Stack, resources: Iterable[str]) -> set[tuple[str, str]]:
+def changed(stack: Stack, resources: Iterable[str], other: Mapping[str, str] | None = None) -> set[tuple[str, str]]:
     """Applies the settings: the preview shows just these updates, and the next `up` has nothing to do.
+
+    Args:
+        stack: with the new settings.
+        resources: names of those that are updated.
+        other: name of each other resource of the preview → what is to be done to it.
 
     Returns:
         Host and service of what was started anew.
     """
-    assert planned(stack) == dict.fromkeys(resources, "update")
+    assert planned(stack) == {**dict.fromkeys(resources, "update"), **(other or {})}
     before = pids(stack)
     stack.up()
     after = pids(stack)
@@ -268,7 +273,7 @@ class TestRepair:
 
     def test_the_preview_shows_all_of_them(self, stack: Stack) -> None:
         settings(stack, lambda cluster: cluster.update(repair="again"))
-        resources = [*steps("prepare", "overlay", hosts=HOSTS), *steps("ray"), GATE]
+        resources = [*steps("check", "prepare", "overlay", hosts=HOSTS), *steps("ray"), GATE]
         assert changed(stack, resources) == set()
         settings(stack)
         stack.up()
@@ -278,6 +283,7 @@ class TestReached:
     """A host that is reached in another way from now on stays the node it is, and no other host is touched."""
 
     EDGE = "edge-3"
+    CHECK = f"{EDGE}-check"
 
     def reached(self, join: str, *, joined: bool = False) -> Edit:
         def edit(cluster: dict[str, Any]) -> None:
@@ -300,18 +306,19 @@ class TestReached:
     def test_over_the_overlay_and_back(self, stack: Stack) -> None:
         steps_there = steps("prepare", "overlay", "ray", hosts=[self.EDGE])
         settings(stack, self.reached("overlay"))
-        assert changed(stack, [GATE]) == set()
+        # Who can't be logged in to is not checked.
+        assert changed(stack, [GATE], {self.CHECK: "delete"}) == set()
         # It listens for nobody any more.
         assert self.join(stack) == on([self.EDGE], EASYTIER)
         settings(stack, self.reached("overlay", joined=True))
-        assert changed(stack, [*steps_there, GATE]) == set()
+        assert changed(stack, [*steps_there, GATE], {self.CHECK: "create"}) == set()
         settings(stack)
-        assert changed(stack, steps_there) == on([self.EDGE], EASYTIER)
+        assert changed(stack, [*steps_there, self.CHECK]) == on([self.EDGE], EASYTIER)
         assert judge_of(stack).whole == "3 of 3 nodes 0=10.10.0.10 1=10.10.0.11 2=10.10.0.13"
 
     def test_by_its_owner_alone_and_back(self, stack: Stack) -> None:
         """What we have installed goes while we may still log in; its owner's script then installs it."""
-        steps_there = steps("prepare", "overlay", "ray", hosts=[self.EDGE])
+        steps_there = steps("check", "prepare", "overlay", "ray", hosts=[self.EDGE])
         settings(stack, self.reached("script"))
         assert planned(stack) == {**dict.fromkeys(steps_there, "delete"), GATE: "update"}
         others = [host for host in HOSTS if host != self.EDGE]
