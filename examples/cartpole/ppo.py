@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from policy import ActorCritic
+from actor_critic import ActorCritic
 from torch import nn
 
 Trajectory = dict[str, torch.Tensor]

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 os.environ.setdefault("RLINF_LOG_LEVEL", "WARNING")  # read by rlinf when it is imported, here and in its workers
 
-import policy
+import actor_critic
 import ppo
 import ray
 import workers
@@ -37,7 +37,7 @@ def main() -> int:
     """Places the workers, trains, reports; returns the exit code."""
     arguments = parse_arguments()
     config = load_config(arguments.config, arguments.overrides)
-    for module in (policy, ppo, workers):
+    for module in (actor_critic, ppo, workers):
         cloudpickle.register_pickle_by_value(module)  # the other hosts can't import what only the head has
 
     cluster = Cluster(cluster_cfg=config.cluster)

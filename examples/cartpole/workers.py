@@ -15,8 +15,8 @@ from typing import cast
 
 import gymnasium as gym
 import torch
+from actor_critic import ActorCritic
 from omegaconf import DictConfig
-from policy import ActorCritic
 from ppo import PpoConfig, Trajectory, update
 from rlinf.scheduler import Worker
 

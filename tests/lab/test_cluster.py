@@ -244,12 +244,14 @@ class TestPorts:
         ports = {line.split()[3].rpartition(":")[2] for line in listening.splitlines()}
         assert {"6379", "20001", "11010"} <= ports
         code = (
-            "import socket, sys\n"
+            "import concurrent.futures, socket, sys\n"
             "def answers(port):\n"
             "    try: socket.create_connection(('203.0.113.10', port), 1).close()\n"
             "    except OSError: return False\n"
             "    return True\n"
-            "print([port for port in map(int, sys.argv[1:]) if answers(port)])"
+            "ports = list(map(int, sys.argv[1:]))\n"
+            "with concurrent.futures.ThreadPoolExecutor(len(ports)) as pool:\n"
+            "    print([port for port, there in zip(ports, pool.map(answers, ports)) if there])"
         )
         told = ok(stack.lab.run("python3", "-c", code, *sorted(ports)))
         assert ast.literal_eval(told) == [11010, 22]

@@ -3,7 +3,8 @@
 One cluster serves all tests of this module, in the order they stand. Its edges:
 
 - edge-1: logged in to through the bootstrap, as a user with sudo; its Ray is in RLinf's environment.
-- edge-2, edge-4: `join: overlay`; their routers let nobody in. edge-4 is a container without systemd.
+- edge-2, edge-4: `join: overlay`; their routers let nobody in. edge-4 is a container without systemd, and its Ray is in
+  the environment that a command activates.
 - edge-3: `join: script`; nobody of ours may log in at all.
 - edge-5: `join: script`, in a container that was started without /dev/net/tun: it never joins.
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -25,6 +27,7 @@ from tests.lab.cluster_fixtures import (
     lab_with_stack,
     ok,
     ray_python,
+    raylet_environment,
     service_pids,
 )
 from tests.lab.join_fixtures import (
@@ -40,13 +43,29 @@ from tests.lab.join_fixtures import (
 
 pytestmark = pytest.mark.long  # five edges
 
+Edit: TypeAlias = Callable[[dict[str, Any]], None]
+
 HOSTS = ("bootstrap", "cloud-1", "edge-1", "edge-2", "edge-3", "edge-4")
 JOINS = {"edge-2": "overlay", "edge-3": "script", "edge-4": "overlay"}
 BROKEN = "edge-5"
-PENDING = joining(JOINS | {BROKEN: "script"})
-LOOKING_AGAIN = joining(JOINS, repair="look")
-JOINED = joining(JOINS, joined=True)
-JOINED_WITH_ANOTHER_MTU = joining(JOINS, joined=True, mtu=1300)
+ACTIVATED = "edge-4"
+
+
+def activating(edit: Edit) -> Edit:
+    """The same, with the Ray of edge-4 in the environment that a command activates."""
+
+    def both(cluster: dict[str, Any]) -> None:
+        edit(cluster)
+        (edge,) = (edge for edge in cluster["edges"] if edge["name"] == ACTIVATED)
+        edge["ray"] = {"activate": f"source {RLINF_VENV}/bin/activate"}
+
+    return both
+
+
+PENDING = activating(joining(JOINS | {BROKEN: "script"}))
+LOOKING_AGAIN = activating(joining(JOINS, repair="look"))
+JOINED = activating(joining(JOINS, joined=True))
+JOINED_WITH_ANOTHER_MTU = activating(joining(JOINS, joined=True, mtu=1300))
 
 
 @pytest.fixture(scope="module")
@@ -189,8 +208,10 @@ class TestAfterTheyHaveJoined:
 
     def test_ray_runs_from_the_environment_that_each_host_names(self, stack: Stack) -> None:
         code = "import sys; print(sys.prefix)"
-        assert ray_python(stack, "edge-1", code) == f"{RLINF_VENV}\n"
-        for host in ("cloud-1", *JOINS):
+        for host in ("edge-1", ACTIVATED):
+            assert ray_python(stack, host, code) == f"{RLINF_VENV}\n"
+            assert raylet_environment(stack, host)["PATH"].startswith(f"{RLINF_VENV}/bin:")
+        for host in {"cloud-1", *JOINS} - {ACTIVATED}:
             assert ray_python(stack, host, code).startswith("/opt/rlinf-cloud-edge/ray-")
 
     def test_again_there_are_no_changes(self, stack: Stack) -> None:

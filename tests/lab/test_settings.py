@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from lab import faults
 from lab.stack import Stack
 from tests.lab.cluster_fixtures import lab_with_stack, ok, raylet_environment, service_pids
+from tests.lab.join_fixtures import join_scripts, nodes_table, run_as_owner
 
 pytestmark = pytest.mark.long  # two clusters of other shapes
 
@@ -133,14 +134,15 @@ class TestNodesThatAreLeftOut:
 class TestDirectMode:
     """Two cloud nodes on one segment need no overlay: Ray runs on their own addresses."""
 
-    def settings(self, direct: Stack, device: str = "host0") -> None:
-        def edit(cluster: dict[str, Any]) -> None:
+    def settings(self, direct: Stack, edit: Edit = lambda _: None, device: str = "host0") -> None:
+        def whole(cluster: dict[str, Any]) -> None:
             del cluster["overlay"], cluster["bootstrap"]
             cluster["device"] = device
             for node in cluster["cloud"]:
                 del node["overlay_ip"], node["public_address"]
+            edit(cluster)
 
-        direct.change(edit)
+        direct.change(whole)
 
     def test_a_device_without_the_address_is_told_before_anything_is_changed(self, direct: Stack) -> None:
         self.settings(direct, device="lo")
@@ -161,6 +163,28 @@ class TestDirectMode:
     def test_there_is_no_easytier(self, direct: Stack) -> None:
         assert "et0" not in ok(direct.lab.exec("cloud-1", "ip", "-brief", "link"))
         assert direct.lab.exec("cloud-1", "test", "-e", "/opt/rlinf-cloud-edge/easytier").returncode == 1
+
+    def test_the_second_joins_by_its_owners_script_instead(self, direct: Stack) -> None:
+        def by_script(cluster: dict[str, Any]) -> None:
+            node = cluster["cloud"].pop()
+            cluster["edges"] = [{"name": node["name"], "address": node["ssh"]["address"], "join": "script"}]
+
+        def joined(cluster: dict[str, Any]) -> None:
+            by_script(cluster)
+            cluster["edges"][0]["joined"] = True
+
+        self.settings(direct, by_script)
+        direct.up()
+        assert nodes_table(direct)["cloud-2"]["state"] == "pending"
+        assert direct.lab.exec("cloud-2", "test", "-e", "/opt/rlinf-cloud-edge").returncode == 1
+        script = join_scripts(direct)["cloud-2"]
+        ok(run_as_owner(direct, "cloud-2", script))
+        self.settings(direct, joined)
+        direct.up()
+        assert nodes_table(direct)["cloud-2"]["state"] == "joined"
+        assert addresses(direct) == ["203.0.113.10", "203.0.113.11"]
+        assert "et0" not in ok(direct.lab.exec("cloud-2", "ip", "-brief", "link"))
+        ok(run_as_owner(direct, "cloud-2", script, "--down"))
 
     def test_destroy_leaves_nothing(self, direct: Stack) -> None:
         direct.pulumi("destroy", "--yes")
