@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.paths import VENV
+from lab.paths import CLONE, VENV
 
 VERSION = "1.2.1"
 
@@ -82,6 +82,25 @@ class Stack:
         )
         assert (done.returncode != 0) is fails, f"pulumi {' '.join(arguments)}:\n{done.stdout}\n{done.stderr}"
         return done.stdout if arguments[-1] == "--json" else done.stdout + done.stderr
+
+
+def stack_of_components(program: Path, plugin: Path, bin_dirs: list[Path], folder: Path) -> Stack:
+    """An empty stack of a program that uses this project's components, on the hosts that its `hosts.json` names.
+
+    Args:
+        program: its `__main__.py`.
+        plugin: the `command` plugin's folder.
+        bin_dirs: folders of the `pulumi` command and its language host.
+        folder: an empty one.
+    """
+    home, project = folder / "home", folder / "program"
+    home.mkdir()
+    project.mkdir()
+    install(plugin, bin_dirs, home)
+    (project / "hosts.json").write_text("{}")
+    for package in ("components", "config"):
+        (project / package).symlink_to(CLONE / package)
+    return Stack.create(project, bin_dirs, home, program)
 
 
 def environment(bin_dirs: list[Path], pulumi_home: Path, folder: Path) -> dict[str, str]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.paths import CLONE
-from tests.contract import command_stack
 from tests.contract.command_sshd import Sshd
-from tests.contract.command_stack import Stack
+from tests.contract.command_stack import Stack, stack_of_components
 
 pytestmark = pytest.mark.slow
 
@@ -77,16 +74,7 @@ class World:
 
 @pytest.fixture
 def world(command_plugin: Path, bin_dirs: list[Path], tmp_path: Path, sshd: Sshd) -> World:
-    home, folder = tmp_path / "home", tmp_path / "program"
-    home.mkdir()
-    folder.mkdir()
-    command_stack.install(command_plugin, bin_dirs, home)
-    (folder / "hosts.json").write_text("{}")
-    stack = Stack.create(folder, bin_dirs, home)
-    shutil.copy2(_PROGRAM, folder / "__main__.py")
-    for package in ("components", "config"):
-        (folder / package).symlink_to(CLONE / package)
-    return World(stack, sshd)
+    return World(stack_of_components(_PROGRAM, command_plugin, bin_dirs, tmp_path), sshd)
 
 
 # Fails if another host is changed meanwhile, for which there is time enough.

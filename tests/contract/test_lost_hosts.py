@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.paths import CLONE
-from tests.contract import command_stack
 from tests.contract.command_sshd import Sshd
-from tests.contract.command_stack import Stack
+from tests.contract.command_stack import Stack, stack_of_components
 from tests.contract.conftest import StartSshd
 
 pytestmark = pytest.mark.slow
@@ -24,16 +21,7 @@ _PROGRAM = Path(__file__).parent / "programs" / "lost_hosts.py"
 @pytest.fixture
 def stack(command_plugin: Path, bin_dirs: list[Path], tmp_path: Path) -> Stack:
     """An empty stack of the program above."""
-    home, folder = tmp_path / "home", tmp_path / "program"
-    home.mkdir()
-    folder.mkdir()
-    command_stack.install(command_plugin, bin_dirs, home)
-    (folder / "hosts.json").write_text("{}")
-    stack = Stack.create(folder, bin_dirs, home)
-    shutil.copy2(_PROGRAM, folder / "__main__.py")
-    for package in ("components", "config"):
-        (folder / package).symlink_to(CLONE / package)
-    return stack
+    return stack_of_components(_PROGRAM, command_plugin, bin_dirs, tmp_path)
 
 
 class World:
