@@ -48,27 +48,27 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class Asset:
+class _Content:
+    """What assets and archives have in common."""
+
+    fields: Mapping[str, Value]
+
+    def text(self, name: str) -> str:
+        """The named field, or the empty string."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else ""
+
+
+class Asset(_Content):
     """An asset: `fields` holds `text`, `path`, `uri` and `hash`, whichever are there."""
 
-    fields: Mapping[str, Value]
-
-    def text(self, name: str) -> str:
-        """The named field, or the empty string."""
-        value = self.fields.get(name)
-        return value if isinstance(value, str) else ""
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(_Content):
     """An archive: `fields` holds `assets`, `path`, `uri` and `hash`, whichever are there."""
 
-    fields: Mapping[str, Value]
-
-    def text(self, name: str) -> str:
-        """The named field, or the empty string."""
-        value = self.fields.get(name)
-        return value if isinstance(value, str) else ""
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,24 @@ def given(environment: Mapping[str, str], substitute: Substitute) -> PluginFolde
     Raises:
         ValueError: it names no folder with a plugin.
     """
+    folder = _named(environment, substitute)
+    if folder is None:
+        return None
+    sentence = f"The `{substitute.name}` plugin is the one in {folder}."
+    return PluginFolder(folder, f"{folder} {digest_of_tree(folder)}", sentence)
+
+
+def under_test(environment: Mapping[str, str], cache: Cache, substitute: Substitute) -> Path:
+    """The folder of the plugin that the contract suite is run against: the one that is named, or the substitute.
+
+    Raises:
+        ValueError: a folder without a plugin is named.
+        subprocess.CalledProcessError: the substitute can't be made.
+    """
+    return _named(environment, substitute) or substitute.materialize(cache.plugin(substitute.name), cache.uv)
+
+
+def _named(environment: Mapping[str, str], substitute: Substitute) -> Path | None:
     variable = f"{substitute.name.upper()}_PLUGIN"
     value = environment.get(variable)
     if not value:
@@ -80,8 +98,7 @@ def given(environment: Mapping[str, str], substitute: Substitute) -> PluginFolde
     folder = Path(value).resolve()
     if not os.access(folder / substitute.executable, os.X_OK):
         raise ValueError(f"{variable}={value} holds no executable {substitute.executable}; name a folder that does")
-    sentence = f"The `{substitute.name}` plugin is the one in {folder}."
-    return PluginFolder(folder, f"{folder} {digest_of_tree(folder)}", sentence)
+    return folder
 
 
 def in_pulumi_home(environment: Mapping[str, str], cache: Cache, substitute: Substitute) -> PluginFolder | None:

@@ -19,6 +19,7 @@ import pytest
 
 from lab.aws_plugin import SUBSTITUTE
 from lab.paths import CLONE, Cache
+from lab.toolchain import provider_plugin
 from tests.contract.command_harness import Created, Json, Provider, eventually
 
 AMI = "ami-0debae12000000001"
@@ -118,11 +119,7 @@ def start(plugin: Path, environment: Mapping[str, str], config: Json | None = No
 @pytest.fixture(scope="session")
 def aws_plugin() -> Path:
     """The folder of the plugin under test."""
-    given = os.environ.get("AWS_PLUGIN")
-    if given:
-        return Path(given)
-    cache = Cache.from_environment()
-    return SUBSTITUTE.materialize(cache.plugin(SUBSTITUTE.name), cache.uv)
+    return provider_plugin.under_test(os.environ, Cache.from_environment(), SUBSTITUTE)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 
 from lab.command_plugin import SUBSTITUTE
 from lab.paths import Cache
-from lab.toolchain import pulumi_cli
+from lab.toolchain import provider_plugin, pulumi_cli
 from tests.contract.aws_fixtures import aws_endpoint, aws_plugin, world
 from tests.contract.aws_program_stack import aws_program, aws_stack
 from tests.contract.command_harness import Provider
@@ -29,11 +29,7 @@ StartProvider = Callable[..., Provider]
 @pytest.fixture(scope="session")
 def command_plugin() -> Path:
     """The folder of the plugin under test."""
-    given = os.environ.get("COMMAND_PLUGIN")
-    if given:
-        return Path(given)
-    cache = Cache.from_environment()
-    return SUBSTITUTE.materialize(cache.plugin(SUBSTITUTE.name), cache.uv)
+    return provider_plugin.under_test(os.environ, Cache.from_environment(), SUBSTITUTE)
 
 
 @pytest.fixture(scope="session")
