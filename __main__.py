@@ -10,7 +10,7 @@ from components.cloud_node import CloudNode
 from components.cluster import arrived_nodes, open_gate
 from components.easytier import join_overlay
 from components.edge_host import EdgeHost
-from components.failure import say_nothing_after_the_engine
+from components.failure import Explanations, say_nothing_after_the_engine
 from components.join import join_scripts
 from components.machines import create_machines, when_there
 from components.member import MemberArgs
@@ -32,7 +32,11 @@ plan = make_plan(cluster)
 machines = create_machines(settings)
 there = when_there(cluster, machines)
 later = there.apply(make_plan)
-args = {host.name: MemberArgs(settings, plan, host, plan.member(host.name), machines, later) for host in cluster.hosts}
+explanations = Explanations()
+args = {
+    host.name: MemberArgs(settings, plan, host, plan.member(host.name), machines, later, explanations)
+    for host in cluster.hosts
+}
 bootstraps = [BootstrapVm(args[bootstrap.name]) for bootstrap in cluster.bootstraps]
 cloud = [CloudNode(args[node.name]) for node in cluster.cloud]
 edges = [EdgeHost(args[edge.name]) for edge in cluster.edges]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -111,27 +112,45 @@ _OVER_OVERLAY = (
 )
 
 
-def explain(
-    command: str, host: str, endpoint: str, *, over_overlay: bool = False, created: bool = False
-) -> pulumi.ErrorHook:
-    """An error hook that names the host and the fix.
+@dataclass(frozen=True)
+class Reached:
+    """How a host is reached, as its failed commands are explained."""
 
-    Args:
-        command: name of the command's resource; hooks are told apart by name.
-        host: name of the host.
-        endpoint: how it is reached.
-        over_overlay: whether that is over the overlay.
-        created: whether this program creates the machine.
+    host: str
+    endpoint: str
+    over_overlay: bool
+    created: bool
+    """Whether this program creates the machine."""
+
+
+class Explanations:
+    """One error hook for all commands, which names the host and the fix.
+
+    A hook of its own for each command is a call of the engine more, and with Pulumi 3.274.1 a gRPC server more: the SDK
+    begins another one for each hook that is made before the first server runs.
     """
 
-    def hook(args: pulumi.ErrorHookArgs) -> bool:
-        text = meaning(args.errors, created=created)
-        if text is not None:
-            hint = f"{_OVER_OVERLAY}." if over_overlay and "can't be reached" in text else ""
-            pulumi.log.error(f"{host} ({endpoint}) {text}.{hint}")
-        return False
+    def __init__(self) -> None:
+        self._reached: dict[str, Reached] = {}
+        self._hook = pulumi.ErrorHook("explain", self._explain)
 
-    return pulumi.ErrorHook(f"explain-{command}", hook)
+    def of(self, command: str, reached: Reached) -> pulumi.ResourceHookBinding:
+        """The hook, for one more command.
+
+        Args:
+            command: name of the command's resource.
+            reached: how its host is reached.
+        """
+        self._reached[command] = reached
+        return pulumi.ResourceHookBinding(on_error=[self._hook])
+
+    def _explain(self, args: pulumi.ErrorHookArgs) -> bool:
+        reached = self._reached[args.name]
+        text = meaning(args.errors, created=reached.created)
+        if text is not None:
+            hint = f"{_OVER_OVERLAY}." if reached.over_overlay and "can't be reached" in text else ""
+            pulumi.log.error(f"{reached.host} ({reached.endpoint}) {text}.{hint}")
+        return False
 
 
 _LAST_WORDS = ("Program failed with an unhandled exception", "Resource monitor has terminated")

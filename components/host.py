@@ -16,7 +16,7 @@ from typing import TypedDict
 import pulumi
 from pulumi_command import remote
 
-from components.failure import explain
+from components.failure import Explanations, Reached
 from components.machines import Machine
 from components.packing import packed_checks, packed_scripts, script, scripts_digest
 from config.load import Settings
@@ -60,6 +60,8 @@ class Host:
     connection: remote.ConnectionArgs
     connect_timeout: int
     """Seconds for which dialling is tried."""
+    explanations: Explanations
+    """What is said when its commands fail."""
     repair: str
     """`cluster.repair`: any new value runs every script again."""
     machine: Machine | None = None
@@ -168,16 +170,8 @@ class Host:
                     # ends the dialling after it. It is longer than all dials take elsewhere, since it would hide
                     # their reason, and it does not end a command that runs.
                     custom_timeouts=pulumi.CustomTimeouts(create=limit, update=limit, delete=limit),
-                    hooks=pulumi.ResourceHookBinding(
-                        on_error=[
-                            explain(
-                                name,
-                                self.name,
-                                self.endpoint,
-                                over_overlay=self.over_overlay,
-                                created=self.machine is not None,
-                            )
-                        ]
+                    hooks=self.explanations.of(
+                        name, Reached(self.name, self.endpoint, self.over_overlay, created=self.machine is not None)
                     ),
                 ),
                 # Hooks of these come after ours: they may take their time.
@@ -219,13 +213,16 @@ class Host:
         return pulumi.Output.all(**later).apply(lambda told: settings_text({**known, **told}))
 
 
-def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[str, Machine]) -> Host | None:
+def make_host(
+    settings: Settings, host: Bootstrap | RayHost, machines: Mapping[str, Machine], explanations: Explanations
+) -> Host | None:
     """The machine of one entry of the settings; None where we never log in to it.
 
     Args:
         settings: all of them.
         host: the entry.
         machines: host name to the machine that is created for it.
+        explanations: those of all hosts.
     """
     cluster = settings.cluster
     way = way_in(cluster, host)
@@ -244,6 +241,7 @@ def make_host(settings: Settings, host: Bootstrap | RayHost, machines: Mapping[s
         identity=way.identity if machine is None else machine.identity,
         connection=_connection(settings, used, machines),
         connect_timeout=way.connect_timeout,
+        explanations=explanations,
         repair=cluster.repair or "",
         machine=machine,
         waits=[each for name in (used.name, used.jump and used.jump.name) for each in _ready(machines, name)],

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_command import remote
 
+from components.failure import Explanations
 from components.host import Host, make_host
 from components.machines import Machine
 from components.plan import Member, Plan, RayPorts
@@ -35,6 +36,8 @@ class MemberArgs:
     """Host name to the machine that is created for it."""
     later: pulumi.Output[Plan]
     """The plan once all addresses are known."""
+    explanations: Explanations
+    """What is said when commands fail."""
 
     def of_place(self, make: Callable[[Member], str]) -> pulumi.Input[str]:
         """A text about the host's place in the plan: known at once, unless addresses are still to be given out."""
@@ -77,7 +80,7 @@ class MemberHost(pulumi.ComponentResource):
         super().__init__(f"rlinf:cloudedge:{kind}", args.member.name, {}, opts)
         self.args = args
         self.needs = needs
-        self._host = make_host(args.settings, args.host, args.machines)
+        self._host = make_host(args.settings, args.host, args.machines, args.explanations)
         self._prepared: remote.Command | None = None
         if args.member.state == "pending":
             pulumi.log.warn(pending(args.member), self)

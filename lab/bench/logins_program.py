@@ -3,13 +3,15 @@
 import pulumi
 from pulumi_command import remote
 
+from components.failure import Explanations
 from components.host import make_host
 from config.load import load
 
 LOGINS = 32
 
 settings = load()
-hosts = [host for edge in settings.cluster.edges if (host := make_host(settings, edge, {})) is not None]
+explanations = Explanations()
+hosts = [host for edge in settings.cluster.edges if (host := make_host(settings, edge, {}, explanations)) is not None]
 commands = [
     remote.Command(
         f"login-{index}",

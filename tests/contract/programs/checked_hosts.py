@@ -12,7 +12,7 @@ import pulumi
 import pulumi_command
 
 from components.checks import equip
-from components.failure import say_nothing_after_the_engine
+from components.failure import Explanations, say_nothing_after_the_engine
 from components.host import Host
 
 say_nothing_after_the_engine()
@@ -24,10 +24,10 @@ class Noting:
     is_ours, is_over_overlay = True, False
     member = SimpleNamespace(is_absent=False)
 
-    def __init__(self, name: str, given: dict[str, Any]) -> None:
+    def __init__(self, name: str, given: dict[str, Any], explanations: Explanations) -> None:
         connection = pulumi_command.remote.ConnectionArgs(**given["connection"])
         self.name, self.given = name, given
-        self.host = Host(name, "nobody", name, given["identity"], connection, connect_timeout=5, repair="")
+        self.host = Host(name, "nobody", name, given["identity"], connection, 5, explanations, repair="")
         self.check_name = f"{name}-check"
 
     def check(self, hooks: pulumi.ResourceHookBinding, waits: Sequence[pulumi.Resource]) -> pulumi.Resource:
@@ -46,4 +46,6 @@ class Noting:
         self.host._command("prepare", up, down, stdin, opts)
 
 
-equip([Noting(name, given) for name, given in json.loads(pathlib.Path("hosts.json").read_text()).items()])  # type: ignore[list-item]
+explanations = Explanations()
+hosts = json.loads(pathlib.Path("hosts.json").read_text())
+equip([Noting(name, given, explanations) for name, given in hosts.items()])  # type: ignore[list-item]

@@ -6,8 +6,10 @@ import pathlib
 import pulumi
 import pulumi_command
 
+from components.failure import Explanations
 from components.host import Host
 
+explanations = Explanations()
 for name, given in json.loads(pathlib.Path("hosts.json").read_text()).items():
     connection = pulumi_command.remote.ConnectionArgs(**given["connection"])
     host = Host(
@@ -17,6 +19,7 @@ for name, given in json.loads(pathlib.Path("hosts.json").read_text()).items():
         given["identity"],
         connection,
         connect_timeout=5,
+        explanations=explanations,
         repair="",
         absent=given["lost"],
     )

@@ -3,12 +3,14 @@
 import pulumi
 from pulumi_command import remote
 
+from components.failure import Explanations
 from components.host import make_host
 from config.load import load
 
 settings = load()
+explanations = Explanations()
 for entry in settings.cluster.nodes:
-    host = make_host(settings, entry, {})
+    host = make_host(settings, entry, {}, explanations)
     assert host is not None, f"{entry.name} is not logged in to"
     note = f"tee -a {entry.env['JOURNAL']} > /dev/null && echo"
     remote.Command(
