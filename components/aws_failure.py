@@ -91,7 +91,7 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
     ),
     (
         r"reported that the resource did not exist while updating",
-        Meaning("aws", "what was created here is gone from the account", "have Pulumi look: pulumi refresh --yes"),
+        Meaning("aws", "what was created here is gone from the account", "have Pulumi make it anew"),
     ),
     (
         r"SpotMaxPriceTooLow",
@@ -144,6 +144,22 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
     (
         r"InvalidBlockDeviceMapping|smaller than snapshot",
         Meaning("aws.root_volume.size", "the image does not fit on this volume", "raise it"),
+    ),
+    (
+        r"cannot be smaller than existing size",
+        Meaning(
+            "aws.root_volume.size",
+            "AWS makes no volume smaller",
+            "write the size that it has, or a larger one; a smaller one takes another instance",
+        ),
+    ),
+    (
+        r"VolumeModificationRateExceeded|IncorrectModificationState",
+        Meaning(
+            "aws.root_volume",
+            "AWS has only just changed this volume, and changes it again after some hours at the earliest",
+            "wait for as long as the error says",
+        ),
     ),
     (
         r"InvalidKeyPair\.Duplicate",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from lab.aws_world import quotas
+from lab.aws_world import quotas, volumes
 from lab.aws_world.backend import ACCOUNT, REGION, backend
 from lab.aws_world.catalog import IMAGES, Image
 
@@ -49,6 +49,7 @@ class Account:
         _give_addresses(addresses)
         _choose_subnets()
         quotas.enforce()
+        volumes.enforce()
         _end_without_key()
         _keep_groups()
         _take_user_data()

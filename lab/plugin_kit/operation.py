@@ -40,8 +40,8 @@ class FailedError(Exception):
         return FailedError(f"{prefix}{self.message}", self.status)
 
 
-class PartlyCreatedError(FailedError):
-    """The call fails after it has created something, which the engine then keeps, with this as what is wrong with it.
+class PartlyDoneError(FailedError):
+    """The call fails after it has done something, which the engine then records, with this as what is wrong with it.
 
     Attributes:
         identifier: of what there is now.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 from google.protobuf import empty_pb2
 
-from .operation import INFO, Cancellation, EngineLog, FailedError, Operation, PartlyCreatedError
+from .operation import INFO, Cancellation, EngineLog, FailedError, Operation, PartlyDoneError
 from .protocol import plugin_pb2, provider_pb2
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Service:
             task.add_done_callback(self._tasks.discard)
             try:
                 return await asyncio.shield(task)
-            except PartlyCreatedError as failure:
+            except PartlyDoneError as failure:
                 details = (("grpc-status-details-bin", failure.details()),)
                 await context.abort(failure.status, failure.message, trailing_metadata=details)
                 raise

@@ -87,11 +87,11 @@ class CallError(Exception):
         super().__init__(error.details())
         self.code: grpc.StatusCode = error.code()
         self.message: str = error.details()
-        self.created = _partly_created(error)
+        self.recorded = _recorded(error)
 
 
-def _partly_created(error: grpc.Call) -> Json | None:
-    """What a creation that failed has left, as the engine is told it: `id`, `properties`, `reasons`."""
+def _recorded(error: grpc.Call) -> Json | None:
+    """What a creation or a change that failed has left, as the engine is told it: `id`, `properties`, `reasons`."""
     carried = dict(error.trailing_metadata() or ())
     if "grpc-status-details-bin" not in carried:
         return None

@@ -202,7 +202,7 @@ class TestFaults:
             first, _ = world.make(INSTANCE, wanted)  # two vCPUs
             with pytest.raises(CallError, match=fault) as refused:
                 world.make(INSTANCE, wanted)
-            assert refused.value.created is None
+            assert refused.value.recorded is None
             graphics, _ = world.make(INSTANCE, {**arguments, "instanceType": "g4dn.xlarge"})
             # One that stands still does not count, and is not started beside another.
             world.ec2.stop_instances(InstanceIds=[first.id])
@@ -216,7 +216,7 @@ class TestFaults:
         disk = {**arguments["rootBlockDevice"], "kmsKeyId": "alias/not-there"}
         with pytest.raises(CallError) as refused:
             world.make(INSTANCE, {**arguments, "rootBlockDevice": disk, "userDataBase64": secret("I2Nsb3VkCg==")})
-        created = refused.value.created
+        created = refused.value.recorded
         assert created is not None
         found = world.instance(created["id"])
         assert found["State"]["Name"] == "terminated"
@@ -230,10 +230,31 @@ class TestFaults:
         assert is_secret(created["properties"]["userDataBase64"])
         world.provider.delete(INSTANCE, created["properties"], identifier=created["id"])
 
+    def test_a_refused_change_is_recorded_as_made_all_the_same(self, world: World, arguments: Json) -> None:
+        created, _ = world.make(INSTANCE, {**arguments, "instanceType": "m5.large"})
+        larger = {**arguments, "instanceType": "m5.xlarge", "userDataBase64": secret("I2Nsb3VkCg==")}
+        with (
+            quota(world.ec2.meta.endpoint_url, "L-1216C47A", 2),
+            pytest.raises(CallError, match="VcpuLimitExceeded") as refused,
+        ):
+            world.change(INSTANCE, created, larger)
+        assert world.instance(created.id)["State"]["Name"] == "stopped"
+        recorded = refused.value.recorded
+        assert recorded is not None
+        assert recorded["id"] == created.id
+        assert "VcpuLimitExceeded" in recorded["reasons"][0]
+        assert recorded["properties"]["instanceType"] == "m5.xlarge"
+        assert recorded["properties"]["rootBlockDevice"]["volumeId"] == created.state["rootBlockDevice"]["volumeId"]
+        assert is_secret(recorded["properties"]["userDataBase64"])
+        # So nothing is left to change, the quota notwithstanding.
+        changed = world.change(INSTANCE, Created(created.id, recorded["properties"]), larger)
+        assert world.instance(created.id)["State"]["Name"] == "stopped"
+        world.provider.delete(INSTANCE, changed.state, identifier=created.id)
+
     def test_an_address_that_can_not_be_given_to_what_it_is_for_is_known_by_its_id(self, world: World) -> None:
         with pytest.raises(CallError, match="AssociateAddress") as refused:
             world.make(EIP, {"domain": "vpc", "instance": "i-0123456789abcdef0"})
-        created = refused.value.created
+        created = refused.value.recorded
         assert created is not None
         assert created["id"] in {each["AllocationId"] for each in world.ec2.describe_addresses()["Addresses"]}
         world.provider.delete(EIP, created["properties"], identifier=created["id"])
@@ -296,6 +317,15 @@ class TestSecurityGroups:
             world.provider.delete(kind, each.state, identifier=each.id)
         world.provider.delete(GROUP, group.state, identifier=group.id)
         world.provider.delete(GROUP, group.state, identifier=group.id)
+
+    def test_a_refused_change_of_a_rule_is_not_recorded(self, world: World) -> None:
+        group, _ = world.make(GROUP, {"description": "contract"})
+        inputs = {"securityGroupId": group.id, "ipProtocol": "tcp", "fromPort": 22, "toPort": 22}
+        rule, _ = world.make(INGRESS, {**inputs, "cidrIpv4": "203.0.113.0/24"})
+        world.provider.delete(GROUP, group.state, identifier=group.id)
+        with pytest.raises(CallError) as refused:
+            world.change(INGRESS, rule, {**inputs, "cidrIpv4": "198.51.100.0/24"})
+        assert refused.value.recorded is None
 
     def test_a_rule_has_exactly_one_source(self, world: World) -> None:
         group, _ = world.make(GROUP, {"description": "contract"})

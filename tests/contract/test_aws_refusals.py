@@ -97,9 +97,26 @@ class TestWhatAwsRefuses:
         assert "Client.InternalError: Client error on launch" in told
         assert "i-" in aws_stack.recorded("cloud-1-instance")["id"]
         aws_stack.raw = guide_in_a_vpc()
-        assert "pulumi refresh --yes" in aws_stack.refused_up()
+        assert "then run pulumi up --refresh" in aws_stack.refused_up()
         aws_stack.up("--refresh")
         assert both_run(aws_stack)
+
+    @pytest.mark.long
+    def test_a_change_that_is_refused_is_explained_and_made_once_aws_is_asked_again(self, aws_stack: Account) -> None:
+        aws_stack.raw["cloud"][0]["aws"]["root_volume"] = {"size": 200}
+        aws_stack.up()
+        aws_stack.raw["cloud"][0]["aws"]["root_volume"] = {"size": 100}
+        told = aws_stack.refused_up()
+        assert "cluster.cloud[0].aws.root_volume.size: AWS makes no volume smaller" in told
+        assert "then run pulumi up --refresh, since a plain up does not ask AWS" in told
+        # The provider has recorded it as made.
+        assert aws_stack.recorded("cloud-1-instance")["outputs"]["rootBlockDevice"]["volumeSize"] == 100
+        aws_stack.raw["cloud"][0]["aws"]["root_volume"] = {"size": 300}
+        aws_stack.up("--refresh")
+        assert aws_stack.recorded("cloud-1-instance")["outputs"]["rootBlockDevice"]["volumeSize"] == 300
+        sizes = {each["Size"] for each in aws_stack.left()["volumes"]}
+        assert 300 in sizes
+        assert 100 not in sizes
 
     @pytest.mark.long
     def test_a_quota_of_addresses_that_is_used_up_is_explained_and_the_next_update_goes_on(

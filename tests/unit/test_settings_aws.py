@@ -240,6 +240,16 @@ class TestWhatAwsSays:
             ),
             ("Client.VolumeLimitExceeded: Volume limit exceeded", "cluster.cloud[0].aws.root_volume.size", "storage"),
             (
+                "ModifyVolume, api error InvalidParameterValue: New size cannot be smaller than existing size",
+                "cluster.cloud[0].aws.root_volume.size",
+                "smaller",
+            ),
+            (
+                "api error VolumeModificationRateExceeded: You've reached the maximum modification rate per volume.",
+                "cluster.cloud[0].aws.root_volume",
+                "hours",
+            ),
+            (
                 "Resource provider reported that the resource did not exist while updating urn:pulumi:x.",
                 "cluster.cloud[0].aws",
                 "gone from the account",

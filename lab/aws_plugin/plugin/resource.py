@@ -83,6 +83,9 @@ class Resource(ABC):
     shape: ClassVar[Shape]
     title: ClassVar[str]
     """What errors call it."""
+    forgets_failed_updates: ClassVar[bool] = False
+    """Whether a failed update leaves the recorded state as it was: so do kinds that the original makes with Terraform's
+    plugin framework. Those of its older SDK record the new arguments, whether or not AWS has taken them."""
 
     @abstractmethod
     async def create(self, call: Call, inputs: Plain) -> str:

@@ -113,6 +113,7 @@ class _Rule(Resource):
     """One rule of a security group."""
 
     way: ClassVar[str]
+    forgets_failed_updates = True
 
     async def create(self, call: Call, inputs: Plain) -> str:
         """Adds it."""

@@ -8,7 +8,7 @@ import grpc
 from google.protobuf import empty_pb2
 
 from lab.plugin_kit import diffs
-from lab.plugin_kit.operation import EngineLog, FailedError, PartlyCreatedError
+from lab.plugin_kit.operation import EngineLog, FailedError, PartlyDoneError
 from lab.plugin_kit.protocol import provider_pb2
 from lab.plugin_kit.service import Service, token_of
 from lab.plugin_kit.values import Properties, Value, decode, encode, is_unknown, plain_object
@@ -122,7 +122,7 @@ class Provider(Service):
                 if not call.made:
                     raise
                 message = f"creating {request.urn}: {error.message}"
-                raise PartlyCreatedError(message, call.made[0], encode(shapes.known(inputs, resource.shape))) from None
+                raise PartlyDoneError(message, call.made[0], encode(shapes.known(inputs, resource.shape))) from None
         return provider_pb2.CreateResponse(id=identifier, properties=encode(shapes.with_secrets(state, inputs)))
 
     async def read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
@@ -150,7 +150,14 @@ class Provider(Service):
         async with self._call(request.urn, request.timeout, old) as call:
             given = plain_object(inputs)
             work = resource.update(call, request.id, plain_object(old), given)
-            await _explained(f"updating {resource.title} ({request.id})", work)
+            try:
+                await _explained(f"updating {resource.title} ({request.id})", work)
+            except FailedError as error:
+                if resource.forgets_failed_updates:
+                    raise
+                message = f"updating {request.urn}: {error.message}"
+                asked_for = encode(shapes.asked_for(old, inputs, resource.shape))
+                raise PartlyDoneError(message, request.id, asked_for) from None
             known = plain_object({name: value for name, value in old.items() if name not in resource.shape.by_name})
             state = await self._state(call, resource, request.id, {**known, **given})
         if state is None:

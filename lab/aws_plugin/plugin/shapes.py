@@ -167,6 +167,16 @@ def known(inputs: Properties, shape: Shape) -> Properties:
     return {each.name: inputs[each.name] for each in shape.properties if each.name in inputs}
 
 
+def asked_for(old: Properties, inputs: Properties, shape: Shape) -> Properties:
+    """A state with what a program asked for in place of what was there, as if all of it had been done."""
+    state = dict(old)
+    for name, value in known(inputs, shape).items():
+        was = old.get(name)
+        block = isinstance(shape.by_name[name].kind, Block)
+        state[name] = {**was, **value} if block and isinstance(was, dict) and isinstance(value, dict) else value
+    return with_secrets(state, inputs)
+
+
 def with_secrets(state: Properties, inputs: Properties) -> Properties:
     """A state in which all that comes from a secret argument is secret."""
     result = dict(state)
