@@ -24,7 +24,8 @@ from pydantic import (
 class Model(BaseModel):
     """The base of all settings: frozen, and closed to unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    # Most models are parts of others, which are validated with them: they need no validator of their own.
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, defer_build=True)
 
     refused: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """Keys that people try here, and why not: key to rule and fix."""
