@@ -6,7 +6,6 @@ No machine boots here, so what runs on hosts is left out; `tests/lab/test_aws.py
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,16 +50,7 @@ class Account:
         environment = {
             name: value for name, value in {**self.environment, **(variables or {})}.items() if value is not None
         }
-        done = subprocess.run(
-            ["pulumi", *argv, "--non-interactive", "--color", "never"],
-            cwd=self.folder,
-            env=environment,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        done = command_stack.run(self.folder, environment, *argv, stdin=stdin)
         return done.returncode, done.stdout + done.stderr
 
     def up(self, *argv: str) -> str:

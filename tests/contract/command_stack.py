@@ -71,14 +71,8 @@ class Stack:
 
     def pulumi(self, *arguments: str, fails: bool = False) -> str:
         """Runs the CLI; both its streams. Raises `AssertionError` if it does not end as expected."""
-        done = subprocess.run(
-            [str(self.bin_dirs[0] / "pulumi"), *arguments, "--non-interactive"],
-            cwd=self.folder,
-            env={**environment(self.bin_dirs, self.pulumi_home, self.folder), **self.variables},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
+        done = run(
+            self.folder, {**environment(self.bin_dirs, self.pulumi_home, self.folder), **self.variables}, *arguments
         )
         assert (done.returncode != 0) is fails, f"pulumi {' '.join(arguments)}:\n{done.stdout}\n{done.stderr}"
         return done.stdout if arguments[-1] == "--json" else done.stdout + done.stderr
@@ -101,6 +95,29 @@ def stack_of_components(program: Path, plugin: Path, bin_dirs: list[Path], folde
     for package in ("components", "config"):
         (project / package).symlink_to(CLONE / package)
     return Stack.create(project, bin_dirs, home, program)
+
+
+def run(
+    folder: Path, environment: Mapping[str, str], *arguments: str, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Runs the CLI, whatever comes of it.
+
+    Args:
+        folder: the project's.
+        environment: as `environment` makes it.
+        arguments: of the command.
+        stdin: what it reads.
+    """
+    return subprocess.run(
+        ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+        cwd=folder,
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
 
 
 def environment(bin_dirs: list[Path], pulumi_home: Path, folder: Path) -> dict[str, str]:

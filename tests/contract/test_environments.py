@@ -58,16 +58,7 @@ class Clone:
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASES[stack] if passphrase is None else passphrase,
             "PULUMI_STACK": stack,
         }
-        done = subprocess.run(
-            [str(self.bin_dirs[0] / "pulumi"), *argv, "--non-interactive", "--color", "never"],
-            cwd=self.folder,
-            env=environment,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        done = command_stack.run(self.folder, environment, *argv, stdin=stdin)
         return done.returncode, done.stdout + done.stderr
 
     def ok(self, stack: str, *argv: str, stdin: str = "") -> str:
