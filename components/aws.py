@@ -26,12 +26,6 @@ from config.models import Cluster
 from config.rules.hosts import keyed_hosts
 
 _PROJECT = "rlinf-cloud-edge"
-_AGAIN = {
-    False: "run pulumi up again",
-    # The AWS provider records a failed change as made.
-    True: "run pulumi up --refresh, since a plain up does not ask AWS what there is",
-}
-"""What to do after another failure than one of a change, and after that."""
 
 
 def create_instances(settings: Settings, instances: Sequence[Instance]) -> Mapping[str, Machine]:
@@ -351,7 +345,10 @@ def _options(name: str, where: str, parent: pulumi.Resource | None) -> pulumi.Re
         if found is not None:
             key = aws_failure.where(found, where)
             fix = f"{found.fix[:1].upper()}{found.fix[1:]}"
-            again = _AGAIN[args.failed_operation == "update"]
+            again = "run pulumi up again"
+            if args.failed_operation == "update":
+                # The AWS provider records a failed change as made.
+                again = "run pulumi up --refresh, since a plain up does not ask AWS what there is"
             pulumi.log.error(f"{name}: {key}: {found.rule}. {fix}; then {again}.")
         return False
 

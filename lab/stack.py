@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
 
@@ -19,6 +19,8 @@ from lab.paths import CLONE, VENV
 from lab.session import Session
 
 NAME = "lab"
+Edit: TypeAlias = Callable[[dict[str, Any]], None]
+"""Changes the `cluster` object of a stack's settings, in place."""
 _PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "config")
 
 
@@ -65,7 +67,7 @@ class Stack:
         document.setdefault("config", {})["rlinf-cloud-edge:cluster"] = cluster
         yaml.dump(document, self.settings_file)  # pyright: ignore[reportUnknownMemberType]  # the same
 
-    def change(self, edit: Callable[[dict[str, Any]], None]) -> None:
+    def change(self, edit: Edit) -> None:
         """Writes the lab's inventory as an edit has changed it."""
         cluster = self.lab.inventory()["cluster"]
         edit(cluster)

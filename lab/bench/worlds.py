@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lab import session
-from lab.stack import Stack, copy_program
+from lab.stack import Edit, Stack, copy_program
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def stack_with(edges: int) -> Generator[Stack, None, None]:
         yield stack
 
 
-def with_edges(count: int) -> Callable[[dict[str, Any]], None]:
+def with_edges(count: int) -> Edit:
     """The edit of the settings that leaves the first edges only."""
 
     def edit(cluster: dict[str, Any]) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from lab import network, topology
-from lab.stack import Stack
+from lab.stack import Edit, Stack
 from tests.lab.cluster_fixtures import accounts_on, files_on, ok
 
 RLINF_VENV = "/opt/rlinf/venv"
 """Where the lab's hosts have RLinf's environment."""
 
 
-def joining(
-    joins: Mapping[str, str], *, joined: bool = False, repair: str | None = None, mtu: int = 1380
-) -> Callable[[dict[str, Any]], None]:
+def joining(joins: Mapping[str, str], *, joined: bool = False, repair: str | None = None, mtu: int = 1380) -> Edit:
     """An edit of the lab's settings; the first edge has its Ray in RLinf's environment.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from lab.aws_world.catalog import FAILING
 from lab.paths import Cache
 from lab.polling import wait_for
 from lab.rlinf_env import build
-from lab.stack import NAME, Stack, copy_program
+from lab.stack import NAME, Edit, Stack, copy_program
 from lab.toolchain import versions
 from tests.lab.cluster_fixtures import ok, ray_python, service_pids
 
@@ -110,7 +110,7 @@ def test_from_an_empty_account_to_a_head_in_the_overlay_and_back(tmp_path: Path)
         assert left(ec2) == []
 
 
-def settings(stack: Stack, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+def settings(stack: Stack, change: Edit = lambda _: None) -> None:
     """Writes the settings of a cluster whose nodes have the environment that RLinf is installed in."""
     cluster = cluster_on_aws(stack)
     cluster["ray"] = {"version": versions.RAY, "venv": "/opt/rlinf/venv"}

@@ -6,7 +6,7 @@ One cluster takes one change after the other. Each class says what may be touche
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from components.token import ray_token
 from lab import faults, keys, network, topology
-from lab.stack import Stack
+from lab.stack import Edit, Stack
 from tests.lab.change_fixtures import easytier_release, mirror_of, planned, ray_wheels
 from tests.lab.cluster_fixtures import lab_with_stack, ok, ray_python, service_pids
 from tests.lab.fault_fixtures import judge_of
@@ -22,7 +22,6 @@ from tests.lab.join_fixtures import join_scripts, nodes_table, run_as_owner
 
 pytestmark = pytest.mark.long  # a dozen updates of one cluster
 
-Edit = Callable[[dict[str, Any]], None]
 
 HOSTS = ("bootstrap", "cloud-1", "edge-1", "edge-3")
 NODES = HOSTS[1:]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ import pytest
 from components.token import ray_token
 from lab import faults
 from lab.polling import wait_for
-from lab.stack import Stack
+from lab.stack import Edit, Stack
 from lab.topology import Kind
 from tests.lab.cluster_fixtures import (
     accounts_on,
@@ -50,7 +50,7 @@ MEMBERS = ("bootstrap", "cloud-1", "edge-1", "edge-2")
 CONTAINER = "edge-2"
 
 
-def with_edges(*numbers: int, repair: str | None = None) -> Callable[[dict[str, Any]], None]:
+def with_edges(*numbers: int, repair: str | None = None) -> Edit:
     """An edit of the lab's settings that leaves only these edges, and logs in to the first as root."""
 
     def edit(cluster: dict[str, Any]) -> None:

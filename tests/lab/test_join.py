@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator
-from typing import Any, TypeAlias
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
 from lab.paths import Cache
 from lab.polling import wait_for
 from lab.rlinf_env import build
-from lab.stack import Stack
+from lab.stack import Edit, Stack
 from tests.lab.cluster_fixtures import (
     assert_as_before,
     lab_with_stack,
@@ -42,8 +42,6 @@ from tests.lab.join_fixtures import (
 )
 
 pytestmark = pytest.mark.long  # five edges
-
-Edit: TypeAlias = Callable[[dict[str, Any]], None]
 
 HOSTS = ("bootstrap", "cloud-1", "edge-1", "edge-2", "edge-3", "edge-4")
 JOINS = {"edge-2": "overlay", "edge-3": "script", "edge-4": "overlay"}

@@ -6,20 +6,19 @@ Each class has a cluster of its own, and its tests build on each other in the or
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from lab import faults
-from lab.stack import Stack
+from lab.stack import Edit, Stack
 from tests.lab.cluster_fixtures import lab_with_stack, ok, raylet_environment, service_pids
 from tests.lab.join_fixtures import join_scripts, nodes_table, run_as_owner
 
 pytestmark = pytest.mark.long  # two clusters of other shapes
 
-Edit = Callable[[dict[str, Any]], None]
 
 BASE = "# mine\ncluster: {num_nodes: 9} # of the example\nrunner:\n  name: x   # kept\n"
 
